@@ -1,0 +1,198 @@
+//! One call as it arrived, and the stable codes with which a reply can fail. Shared by all rooms;
+//! everything else lives in the room that makes it.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Names one call for ever: a UUID of version 7, so that ids sort by time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallId(String);
+
+impl CallId {
+    /// Makes a new id.
+    pub fn generate() -> Self {
+        Self(uuid::Uuid::now_v7().to_string())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A tool call as the caller sent it; nothing in it has been checked.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Made on arrival.
+    pub id: CallId,
+    /// The tool's name as the caller wrote it.
+    pub tool: String,
+    /// The arguments as JSON text, exactly as they came.
+    pub arguments_json: String,
+    /// Groups the calls of one conversation or run; empty when the caller named none.
+    pub conversation: String,
+    /// Set when the caller wants an equal call answered from the first one's reply.
+    pub idempotency_key: Option<String>,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+    /// When the call arrived.
+    pub received: Instant,
+}
+
+impl Call {
+    /// A call that arrives now.
+    pub fn new(tool: impl Into<String>, arguments_json: impl Into<String>) -> Self {
+        Self {
+            id: CallId::generate(),
+            tool: tool.into(),
+            arguments_json: arguments_json.into(),
+            conversation: String::new(),
+            idempotency_key: None,
+            deadline: None,
+            received: Instant::now(),
+        }
+    }
+
+    /// Time left until the deadline; `None` without one, zero once it has passed.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline
+            .map(|at| at.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// Stable error codes of a reply. Each is documented in `proto/switchboard/tools/v1/tools.proto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(
+    missing_docs,
+    reason = "each code is documented once, in the proto file"
+)]
+pub enum Code {
+    UnknownTool,
+    SchemaValidationError,
+    PolicyDenied,
+    ApprovalRequired,
+    ApprovalRejected,
+    RateLimited,
+    ToolTimeout,
+    ToolOutOfMemory,
+    ProcessLimit,
+    OutputLimit,
+    DiskLimit,
+    EgressDenied,
+    ExecutionError,
+    UpstreamError,
+    OutputSchemaError,
+    SandboxUnavailable,
+    Cancelled,
+    DeadlineExceeded,
+    DuplicateCall,
+    Internal,
+}
+
+impl Code {
+    /// Every code, in the order of the proto file.
+    pub const ALL: [Self; 20] = [
+        Self::UnknownTool,
+        Self::SchemaValidationError,
+        Self::PolicyDenied,
+        Self::ApprovalRequired,
+        Self::ApprovalRejected,
+        Self::RateLimited,
+        Self::ToolTimeout,
+        Self::ToolOutOfMemory,
+        Self::ProcessLimit,
+        Self::OutputLimit,
+        Self::DiskLimit,
+        Self::EgressDenied,
+        Self::ExecutionError,
+        Self::UpstreamError,
+        Self::OutputSchemaError,
+        Self::SandboxUnavailable,
+        Self::Cancelled,
+        Self::DeadlineExceeded,
+        Self::DuplicateCall,
+        Self::Internal,
+    ];
+
+    /// The code as it stands in a reply.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "UNKNOWN_TOOL",
+            Self::SchemaValidationError => "SCHEMA_VALIDATION_ERROR",
+            Self::PolicyDenied => "POLICY_DENIED",
+            Self::ApprovalRequired => "APPROVAL_REQUIRED",
+            Self::ApprovalRejected => "APPROVAL_REJECTED",
+            Self::RateLimited => "RATE_LIMITED",
+            Self::ToolTimeout => "TOOL_TIMEOUT",
+            Self::ToolOutOfMemory => "TOOL_OUT_OF_MEMORY",
+            Self::ProcessLimit => "PROCESS_LIMIT",
+            Self::OutputLimit => "OUTPUT_LIMIT",
+            Self::DiskLimit => "DISK_LIMIT",
+            Self::EgressDenied => "EGRESS_DENIED",
+            Self::ExecutionError => "EXECUTION_ERROR",
+            Self::UpstreamError => "UPSTREAM_ERROR",
+            Self::OutputSchemaError => "OUTPUT_SCHEMA_ERROR",
+            Self::SandboxUnavailable => "SANDBOX_UNAVAILABLE",
+            Self::Cancelled => "CANCELLED",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::DuplicateCall => "DUPLICATE_CALL",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// Whether the same call, unchanged, may succeed when it is sent again.
+    pub const fn retryable(self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited | Self::SandboxUnavailable | Self::DeadlineExceeded | Self::Internal
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What each room's error can say of itself, so that one place can turn any of them into a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// The stable code.
+    pub code: Code,
+    /// One line for a person or a model: lower case, no full stop, user input in backticks.
+    pub message: String,
+    /// Machine-readable particulars; an object, or null when there are none.
+    pub details: Value,
+    /// How long to wait before the same call can succeed, where that is known.
+    pub retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// A failure without particulars.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: Value::Null,
+            retry_after: None,
+        }
+    }
+
+    /// Adds particulars.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = details;
+        self
+    }
+}

@@ -1,0 +1,137 @@
+//! Room 2: which tools exist. Reads manifests, OpenAPI documents and sandbox profiles into one
+//! [`Catalog`], and resolves a call's tool name in it: [`Admitted`] in, [`Resolved`] out.
+
+mod http;
+mod profile;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::admission::Admitted;
+
+pub use http::{HttpRequest, HttpTarget};
+pub use profile::{EgressRule, Limits, Pool, Profile, Runtime, Tier};
+
+/// One tool: everything that the later rooms need to know of it. Immutable once loaded.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// Unique name, at most 64 characters of `A-Z a-z 0-9 _ . -`.
+    pub name: String,
+    /// Written for a model.
+    pub description: String,
+    /// JSON Schema 2020-12 of the arguments; its type is object.
+    pub input_schema: Value,
+    /// JSON Schema 2020-12 of the data of a successful reply.
+    pub output_schema: Option<Value>,
+    /// What runs.
+    pub target: Target,
+    /// The envelope it runs in.
+    pub profile: Arc<Profile>,
+    /// The source it came from: a manifest's file stem or an OpenAPI source's name.
+    pub source: String,
+    /// What harm a call can do.
+    pub risk: Risk,
+    /// Whether running it twice is as good as once.
+    pub idempotent: bool,
+    /// How long a result may be served again; `None` for a tool that is not cacheable.
+    pub cache_ttl: Option<Duration>,
+    /// Whether arguments may be repaired.
+    pub repair: Repair,
+    /// Declared other names of parameters: alias to real name.
+    pub aliases: BTreeMap<String, String>,
+    /// JSONPath expressions of the short view; empty for none.
+    pub summary_fields: Vec<String>,
+    /// Calls per second and caller allowed for this tool; `None` for no limit of its own.
+    pub calls_per_second: Option<u32>,
+    /// SHA-256 in hex over the whole definition, profile and image included.
+    pub digest: String,
+}
+
+/// What harm a call of a tool can do; policies group tools by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Risk {
+    /// Only reads.
+    Read,
+    /// Changes something that can be changed back.
+    Write,
+    /// Deletes or overwrites.
+    Destructive,
+    /// Sends something to the outside world: mail, money, messages.
+    Outbound,
+}
+
+/// Whether wrong-looking arguments may be repaired where nothing is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repair {
+    /// Never.
+    Off,
+    /// Only the repairs that lose nothing.
+    Safe,
+}
+
+/// What runs when a tool is called.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// A program in the profile's image.
+    Command(Command),
+    /// An HTTP request, sent from a sandbox through the egress gate.
+    Http(HttpTarget),
+}
+
+/// A program in the profile's image. It is started without a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Program and arguments. An element that is exactly `{/pointer}` is replaced by the argument
+    /// at that JSON Pointer: a string as it is, anything else as JSON text.
+    pub argv: Vec<String>,
+    /// What the program reads on standard input.
+    #[serde(default)]
+    pub stdin: Stdin,
+    /// Environment variables, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Reads standard output as JSON only, and answers EXECUTION_ERROR when it is not.
+    #[serde(default)]
+    pub json_output: bool,
+}
+
+/// What a program reads on standard input; always followed by end of file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    /// The arguments as JSON text.
+    #[default]
+    Json,
+    /// Nothing.
+    None,
+    /// The argument at this JSON Pointer: a string as it is, anything else as JSON text.
+    Pointer(String),
+}
+
+/// Something in the policies folder that could not be used; the rest was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file, relative to the policies folder.
+    pub file: String,
+    /// The place in the file: a key, an operation, a line. Empty for the whole file.
+    pub place: String,
+    /// What is wrong and how to mend it, in one line.
+    pub message: String,
+    /// Whether the whole file was left out (else only the place was).
+    pub fatal: bool,
+}
+
+/// A call whose tool is known.
+#[derive(Debug)]
+pub struct Resolved {
+    pub(crate) admitted: Admitted,
+    pub(crate) tool: Arc<Tool>,
+}

@@ -1,0 +1,18 @@
+//! Switchboard: a sidecar that takes tool calls, checks them, decides by policy, runs each in a
+//! sandbox and answers in one shape. The modules stand in the order in which a call meets them.
+
+pub mod proto;
+pub mod config;
+pub mod server;
+pub mod service;
+pub mod pipeline;
+pub mod call;
+pub mod admission;
+pub mod catalog;
+pub mod schema;
+pub mod policy;
+pub mod sandbox;
+pub mod normalize;
+pub mod ledger;
+pub mod telemetry;
+pub mod cli;
