@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(["switchboard/tools/v1/tools.proto"], ["proto"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     std::fs::write(Path::new(&out).join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    tonic_prost_build::configure().enable_type_names().type_name_domain(["."], "type.googleapis.com").compile_fds(descriptors)?;
     println!("cargo:rerun-if-changed=proto");
     Ok(())
 }
