@@ -13,7 +13,7 @@ use super::engine::Engine;
 use super::member::{Registry, Yard};
 use super::recipe::{Images, Owner, Recipe};
 use super::teardown::Reaper;
-use super::{Config, Error};
+use super::Config;
 
 /// What was found out about the engine. A field that could not be found out says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
