@@ -1,8 +1,13 @@
 //! Room 2: which tools exist. Reads manifests, OpenAPI documents and sandbox profiles into one
 //! [`Catalog`], and resolves a call's tool name in it: [`Admitted`] in, [`Resolved`] out.
 
+mod digest;
+mod error;
+mod file;
 mod http;
+mod node;
 mod profile;
+mod units;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +18,8 @@ use serde_json::Value;
 
 use crate::admission::Admitted;
 
-pub use http::{HttpRequest, HttpTarget};
+pub use error::Error;
+pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
 pub use profile::{EgressRule, Limits, Pool, Profile, Runtime, Tier};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
