@@ -5,7 +5,10 @@ mod digest;
 mod error;
 mod file;
 mod http;
+mod loops;
 mod node;
+mod openapi;
+mod pattern;
 mod profile;
 mod units;
 
@@ -20,6 +23,7 @@ use crate::admission::Admitted;
 
 pub use error::Error;
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
+pub use openapi::{ImportReport, Imported, Note, Skipped, import};
 pub use profile::{EgressRule, Limits, Pool, Profile, Runtime, Tier};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.

@@ -58,10 +58,8 @@ impl Error {
     /// The error as a reply can carry it.
     pub fn failure(&self) -> Failure {
         match self {
-            Self::UnknownTool { nearest, .. } => {
-                Failure::new(Code::UnknownTool, self.to_string())
-                    .with_details(json!({ "nearest": nearest }))
-            }
+            Self::UnknownTool { nearest, .. } => Failure::new(Code::UnknownTool, self.to_string())
+                .with_details(json!({ "nearest": nearest })),
             Self::Argument { argument, reason } => {
                 let pointer = format!("/{}", argument.replace('~', "~0").replace('/', "~1"));
                 Failure::new(Code::SchemaValidationError, self.to_string())

@@ -121,7 +121,9 @@ impl Body {
                 self.write(&fields, arguments).map(Some)
             }
             Shape::Fields(fields) => {
-                let any = fields.iter().any(|field| arguments.contains_key(&field.argument));
+                let any = fields
+                    .iter()
+                    .any(|field| arguments.contains_key(&field.argument));
                 if !any && !self.required {
                     return Ok(None);
                 }
@@ -237,5 +239,7 @@ fn decode(argument: &str, value: &Value) -> Result<Vec<u8>, Error> {
 
 /// As the HTML standard escapes names in multipart headers.
 fn quote(name: &str) -> String {
-    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    name.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }

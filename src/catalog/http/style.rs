@@ -74,12 +74,9 @@ impl<'v> Values<'v> {
     fn encoded(self, encode: impl Fn(&str) -> String) -> Values<'static> {
         match self {
             Self::One(text) => Values::One(Cow::Owned(encode(&text))),
-            Self::List(items) => Values::List(
-                items
-                    .iter()
-                    .map(|item| Cow::Owned(encode(item)))
-                    .collect(),
-            ),
+            Self::List(items) => {
+                Values::List(items.iter().map(|item| Cow::Owned(encode(item))).collect())
+            }
             Self::Map(members) => Values::List(
                 members
                     .iter()
@@ -142,10 +139,7 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
     Ok(match parameter.style {
         Style::Label => format!(".{}", items.join(if each { "." } else { "," })),
         Style::Matrix if exploded => format!(";{}", items.join(";")),
-        Style::Matrix if each => items
-            .iter()
-            .map(|item| format!(";{name}={item}"))
-            .collect(),
+        Style::Matrix if each => items.iter().map(|item| format!(";{name}={item}")).collect(),
         Style::Matrix => format!(";{name}={}", items.join(",")),
         Style::Simple
         | Style::Form
@@ -227,7 +221,10 @@ pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Err
             Values::Map(_) => String::new(),
         },
     };
-    if text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b)) {
+    if text
+        .bytes()
+        .all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
+    {
         Ok(text)
     } else {
         Err(Error::argument(
