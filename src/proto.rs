@@ -14,3 +14,6 @@ pub mod tools {
 
 /// Every message and service, encoded for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// Type URL of a [`tools::Reply`] among the details of a status.
+pub const REPLY_TYPE_URL: &str = "type.googleapis.com/switchboard.tools.v1.Reply";

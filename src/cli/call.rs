@@ -4,12 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use prost::{Message, Name};
+use prost::Message;
 use tonic::{Code, Request, Status};
 use tonic_types::pb;
 
 use super::client::{self, Where};
 use super::{Failed, print};
+use crate::proto::REPLY_TYPE_URL;
 use crate::proto::tools::{CallRequest, Reply, reply};
 
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
 /// The reply among the details of a status, if there is one.
 fn reply_of(status: &Status) -> Option<Reply> {
     let details = pb::Status::decode(status.details()).ok()?;
-    let reply = details.details.iter().find(|any| any.type_url == Reply::type_url())?;
+    let reply = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL)?;
     Reply::decode(reply.value.as_slice()).ok()
 }
 

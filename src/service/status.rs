@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use prost::{Message, Name};
+use prost::Message;
 use prost_types::Any;
 use tonic::{Code as Grpc, Status};
 use tonic_types::pb;
 
 use crate::call::Code;
 use crate::normalize::Reply;
-use crate::proto::tools as proto;
+use crate::proto::{REPLY_TYPE_URL, tools as proto};
 
 const DOMAIN: &str = "switchboard";
 
@@ -123,5 +123,5 @@ fn google(name: &str, message: &impl Message) -> Any {
 }
 
 fn any(reply: &proto::Reply) -> Any {
-    Any { type_url: proto::Reply::type_url(), value: reply.encode_to_vec() }
+    Any { type_url: REPLY_TYPE_URL.to_owned(), value: reply.encode_to_vec() }
 }
