@@ -83,13 +83,6 @@ impl Candidate<'_> {
     }
 }
 
-/// Reads a document with nothing set, and reports on every operation.
-///
-/// Costs about as much as reading the file; the largest public documents take a second.
-pub fn import(path: &Path) -> ImportReport {
-    read(path, &Settings::default()).1
-}
-
 /// Reads a document and makes a draft of each operation that is wanted and usable.
 pub(super) fn read(path: &Path, settings: &Settings) -> (Vec<Found>, ImportReport) {
     let mut report = ImportReport::default();

@@ -41,7 +41,10 @@ impl Document {
     pub(super) fn open(path: &Path) -> Result<Self, Fault> {
         let unreadable = |error| Fault::new("", format!("cannot be read: {error}"));
         let real = path.canonicalize().map_err(unreadable)?;
-        let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let folder = real
+            .parent()
+            .unwrap_or_else(|| Path::new("/"))
+            .to_path_buf();
         let value = yaml::parse(&read_text(&real)?)?;
         let name = real.file_name().map(PathBuf::from).unwrap_or_default();
         let mut document = Self::from_value(value, name)?;
@@ -97,7 +100,7 @@ impl Document {
     /// The file that a reference in `from` names.
     pub(super) fn find(&self, from: usize, reference: &str) -> Result<usize, String> {
         let base = self.files.get(from).map(|file| file.path.as_path());
-        let name = beside(base.unwrap_or(Path::new("")), reference)?;
+        let name = beside(base.unwrap_or_else(|| Path::new("")), reference)?;
         match (self.index.get(&name), self.broken.get(&name)) {
             (Some(index), _) => Ok(*index),
             (None, Some(reason)) => Err(reason.clone()),
@@ -182,7 +185,7 @@ fn beside(base: &Path, reference: &str) -> Result<PathBuf, String> {
     }
     let target = percent_encoding::percent_decode_str(target)
         .decode_utf8()
-        .map_err(|_| "is not UTF-8".to_owned())?;
+        .map_err(|error| format!("is not UTF-8: {error}"))?;
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme
@@ -192,7 +195,7 @@ fn beside(base: &Path, reference: &str) -> Result<PathBuf, String> {
     if scheme || target.starts_with('/') || target.contains('\\') {
         return Err("leaves the document, and references are never fetched".to_owned());
     }
-    let folder = base.parent().unwrap_or(Path::new(""));
+    let folder = base.parent().unwrap_or_else(|| Path::new(""));
     let whole = folder.join(target.as_ref());
     let inside = join_inside(Path::new(""), &whole.to_string_lossy());
     inside.ok_or_else(|| "leaves the folder of the document".to_owned())

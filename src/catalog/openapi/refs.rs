@@ -110,7 +110,7 @@ impl Document {
         let (_, fragment) = split(text);
         let fragment = percent_decode_str(fragment)
             .decode_utf8()
-            .map_err(|_| fail("is not UTF-8"))?;
+            .map_err(|error| fail(&format!("is not UTF-8: {error}")))?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return Err(fail("names an anchor; only JSON Pointers are supported"));
         }

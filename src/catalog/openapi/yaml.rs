@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Fault> {
             Ok(Node(value)) => return Ok(value),
             // Flow style YAML starts the same way.
             Err(error) => {
-                return parse_yaml(text).map_err(|_| {
+                return parse_yaml(text).map_err(|_not_yaml_either| {
                     let place = format!("line {}", error.line());
                     Fault::new(
                         place,

@@ -297,7 +297,8 @@ fn is_positive(number: &Number) -> bool {
 
 /// Reads `10` and `10.0`.
 fn whole(text: &str) -> Option<u64> {
-    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let text = text.trim();
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     part.bytes()
         .all(|b| b == b'0')
         .then(|| whole.parse().ok())?

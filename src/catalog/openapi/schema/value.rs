@@ -11,10 +11,8 @@ const MAX_EXAMPLE: usize = 512;
 impl<'a> Converter<'a> {
     pub(super) fn values(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
         match (key, value) {
-            ("example", example) => {
-                if !work.out.contains_key("examples") && is_short(example) {
-                    work.out.insert("examples".to_owned(), json!([example]));
-                }
+            ("example", example) if !work.out.contains_key("examples") && is_short(example) => {
+                work.out.insert("examples".to_owned(), json!([example]));
             }
             ("examples", Value::Array(_)) if is_short(value) => {
                 work.out.insert("examples".to_owned(), value.clone());
