@@ -1,7 +1,15 @@
 //! Time of calls into started containers, as rows of name, value and unit. Needs the images of
 //! `sandbox-images/build.sh` and a Docker engine.
 
-#![allow(dead_code, reason = "the harness serves the tests as well")]
+#![expect(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a bench fails like a test, and shares its harness"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +20,11 @@ mod harness;
 
 use harness::{container, shell};
 
-const FLAGS: [&str; 3] = ["--tmpfs=/tmp:size=16m,mode=1777", "--memory=64m", "--pids-limit=64"];
+const FLAGS: [&str; 3] = [
+    "--tmpfs=/tmp:size=16m,mode=1777",
+    "--memory=64m",
+    "--pids-limit=64",
+];
 
 /// A call of the smallest program there is in every image: the runner, which refuses the mode.
 fn smallest(last: bool) -> Request {
@@ -29,8 +41,16 @@ fn row(name: &str, value: f64, unit: &str) {
 
 fn quantiles(name: &str, mut times: Vec<Duration>) {
     times.sort();
-    for (part, at) in [("min", 0), ("p50", times.len() / 2), ("p99", times.len() * 99 / 100)] {
-        row(&format!("{name}_{part}"), times[at].as_secs_f64() * 1e3, "ms");
+    for (part, at) in [
+        ("min", 0),
+        ("p50", times.len() / 2),
+        ("p99", times.len() * 99 / 100),
+    ] {
+        row(
+            &format!("{name}_{part}"),
+            times[at].as_secs_f64() * 1e3,
+            "ms",
+        );
     }
 }
 
@@ -61,7 +81,11 @@ async fn worker(count: usize, parallel: usize) {
         }));
     }
     let name = format!("worker_call_{parallel}_at_a_time");
-    row(&format!("{name}_rate"), times.len() as f64 / begun.elapsed().as_secs_f64(), "calls/s");
+    row(
+        &format!("{name}_rate"),
+        times.len() as f64 / begun.elapsed().as_secs_f64(),
+        "calls/s",
+    );
     quantiles(&name, times);
 }
 
