@@ -298,8 +298,10 @@ class Daemon(Client):
         self.process = subprocess.Popen(
             [binary, "serve", "--config", config], stdout=self.log, stderr=self.log
         )
-        super().__init__(f"unix:{socket}")
         self.endpoint = f"unix:{socket}"
+        super().__init__(self.endpoint)
+
+    def __enter__(self):
         health = health_pb2_grpc.HealthStub(self.channel)
 
         def ready():
@@ -308,30 +310,38 @@ class Daemon(Client):
             with contextlib.suppress(grpc.RpcError):
                 return health.Check(health_pb2.HealthCheckRequest(), timeout=1).status == SERVING
 
-        until(ready, 30)
+        try:
+            until(ready, 30)
+        except AssertionError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
 
 def main():
-    failed = 0
+    failed = []
     with tempfile.TemporaryDirectory(prefix="switchboard-client-") as folder:
-        daemon = None
         try:
-            daemon = Daemon(sys.argv[1], folder)
-            for function in CHECKS:
-                try:
-                    function(daemon)
-                    print(f"ok      {function.__name__}")
-                except Exception:
-                    failed += 1
-                    print(f"FAILED  {function.__name__}\n{traceback.format_exc()}")
-        finally:
-            if daemon is None or failed:
-                log = pathlib.Path(folder) / "log"
-                print("the daemon's log ends with:", *log.read_text().splitlines()[-20:], sep="\n  ")
-            if daemon and daemon.process.poll() is None:
-                daemon.process.kill()
-                daemon.process.wait()
-    print(f"{len(CHECKS) - failed} passed, {failed} failed")
+            with Daemon(sys.argv[1], folder) as daemon:
+                for function in CHECKS:
+                    try:
+                        function(daemon)
+                        print(f"ok      {function.__name__}")
+                    except Exception:
+                        failed.append(function.__name__)
+                        print(f"FAILED  {function.__name__}\n{traceback.format_exc()}")
+        except AssertionError as error:
+            failed = CHECKS
+            print(f"FAILED  {error}")
+        if failed:
+            lines = (pathlib.Path(folder) / "log").read_text().splitlines()
+            print("the daemon's log ends with:", *lines[-20:], sep="\n  ")
+    print(f"{len(CHECKS) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
 
