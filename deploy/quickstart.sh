@@ -84,12 +84,16 @@ cp -r policies "$state/policies"
 sed -i "s/18080/$port/" "$state/policies/openapi/orders.openapi.yaml" \
     "$state/policies/sandbox/orders.toml"
 cat >"$state/switchboard.toml" <<TOML
+[server]
+socket = "$state/switchboard.sock"
+metrics = "127.0.0.1:0"
+[policies]
+folder = "$state/policies"
+[sandbox]
 instance = "$instance"
-policies = "$state/policies"
-state = "$state/state"
-
-[listen]
-unix = "$state/switchboard.sock"
+images = "$PWD/sandbox-images/images.toml"
+[ledger]
+path = "$state/ledger.db"
 TOML
 "$switchboard" serve --config "$state/switchboard.toml" >"$state/daemon.log" 2>&1 &
 daemon=$!

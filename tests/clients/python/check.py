@@ -289,10 +289,11 @@ class Daemon(Client):
         socket = pathlib.Path(folder) / "switchboard.sock"
         config = pathlib.Path(folder) / "switchboard.toml"
         config.write_text(
-            f'instance = "{self.instance}"\n'
-            f'policies = "{ROOT}/policies"\n'
-            f'state = "{folder}/state"\n'
-            f'[listen]\nunix = "{socket}"\n'
+            f'[server]\nsocket = "{socket}"\nmetrics = "127.0.0.1:0"\n'
+            f'[policies]\nfolder = "{ROOT}/policies"\n'
+            f'[sandbox]\ninstance = "{self.instance}"\n'
+            f'images = "{ROOT}/sandbox-images/images.toml"\n'
+            f'[ledger]\npath = "{folder}/ledger.db"\n'
         )
         self.log = open(pathlib.Path(folder) / "log", "w+")
         self.process = subprocess.Popen(
