@@ -1,6 +1,35 @@
-//! Room 4: may this caller make this call. [`Checked`] in, [`Authorized`] out.
+//! Room 4: may this caller make this call. [`Checked`] in, [`Authorized`] out. Cedar decides, on
+//! the tool's declared name and on the very arguments that run. How arguments become Cedar values
+//! is written in `policies/cedar/default.cedar`, for those who write policies.
 
+mod error;
+mod files;
+mod number;
+mod schema;
+mod shape;
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cedar_policy::{
+    AuthorizationError, Authorizer, Context, Decision as Cedar, Entities, Entity, EntityTypeName,
+    EntityUid, Request, RestrictedExpression, Schema,
+};
+
+use crate::admission::Caller;
+use crate::catalog::Tool;
 use crate::schema::Checked;
+
+pub use error::Error;
+use files::Files;
+use schema::{Prepared, uid};
+use shape::Shape;
+use slice::Slices;
 
 /// A call that policy permits. Only this room makes one.
 #[derive(Debug)]
@@ -16,4 +45,271 @@ pub struct Decision {
     pub policies: Vec<String>,
     /// Digest of the policy set that decided.
     pub version: String,
+}
+
+/// One policy set, checked against one catalog. Immutable; a reload makes a new one.
+pub struct Policies {
+    authorizer: Authorizer,
+    names: Names,
+    tools: HashMap<String, Prepared>,
+    version: String,
+    schema_text: String,
+    warnings: Vec<String>,
+}
+
+/// The types of Switchboard's entities.
+#[derive(Debug)]
+struct Names {
+    caller: EntityTypeName,
+    role: EntityTypeName,
+    tenant: EntityTypeName,
+    action: EntityTypeName,
+    source: EntityTypeName,
+}
+
+/// What a policy set says to one call.
+enum Verdict {
+    /// Permitted by these policies.
+    Permit(Vec<String>),
+    /// Forbidden by these policies; by none when no policy permits.
+    Deny(Vec<String>),
+}
+
+// === impl Policies ===
+
+impl std::fmt::Debug for Policies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policies")
+            .field("version", &self.version)
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Policies {
+    /// Reads `cedar/*.cedar` below `root` and checks it against the schema made from `tools`.
+    ///
+    /// A set with one policy that cannot be used is refused as a whole, with file and line of each
+    /// problem: broken syntax, a type error, a tool or source that does not exist, a missing or
+    /// repeated `@id`, a missing `@owner`, a template. No policy at all means that every call is
+    /// denied; a warning says so.
+    pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
+        let mut files = Files::read(root)?;
+        let shapes: Vec<Shape> = tools
+            .iter()
+            .map(|tool| Shape::of_schema(&tool.input_schema))
+            .collect();
+        let schema_text = schema::print(tools, &shapes);
+        let (schema, hints) =
+            Schema::from_cedarschema_str(&schema_text).map_err(|error| Error::Schema {
+                reason: files::sentence(&error),
+            })?;
+        files.warnings.extend(hints.map(|hint| hint.to_string()));
+        files.check(schema)?;
+        let names = Names::new()?;
+        let mut prepared = HashMap::with_capacity(tools.len());
+        let mut slices = Slices::new(&files.policies);
+        for (tool, shape) in tools.iter().zip(shapes) {
+            let entry = schema::prepare(tool, shape, &names, &mut slices)?;
+            prepared.insert(tool.name.clone(), entry);
+        }
+        Ok(Self {
+            authorizer: Authorizer::new(),
+            names,
+            tools: prepared,
+            version: files.version(&schema_text),
+            schema_text,
+            warnings: files.warnings,
+        })
+    }
+
+    /// Decides one call. A call that is denied is decided again as if a person had approved it:
+    /// when that permits it, the error is [`Error::ApprovalRequired`].
+    pub fn authorize(&self, checked: Checked) -> Result<Authorized, Error> {
+        let started = Instant::now();
+        let decided = self.decide(&checked);
+        let outcome = match &decided {
+            Ok(_) => "permit",
+            Err(Error::ApprovalRequired { .. }) => "approval",
+            Err(Error::Denied { .. }) => "deny",
+            Err(_) => "error",
+        };
+        metrics::counter!("switchboard_policy_decisions_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("switchboard_policy_decision_seconds").record(started.elapsed());
+        let policies = decided?;
+        let version = self.version.clone();
+        Ok(Authorized {
+            checked,
+            decision: Decision { policies, version },
+        })
+    }
+
+    /// Whether the caller may be told of the tool: true unless policy denies every call of it,
+    /// whatever the arguments, the conversation and a person's approval.
+    pub fn visible(&self, caller: &Caller, tool: &Tool) -> bool {
+        let Ok(prepared) = self.prepared(tool) else {
+            return false;
+        };
+        let unknown = RestrictedExpression::new_unknown;
+        let context = self.context(
+            prepared,
+            caller,
+            [
+                unknown("input"),
+                unknown("conversation"),
+                unknown("attended"),
+            ],
+        );
+        let Ok((context, entities)) = context.and_then(|context| {
+            let entities = self.entities(prepared, caller)?;
+            Ok((context, entities))
+        }) else {
+            return false;
+        };
+        let request = Request::builder()
+            .principal(uid(&self.names.caller, &caller.name))
+            .action(prepared.action.clone())
+            .resource(prepared.resource.clone())
+            .context(context)
+            .build();
+        let response =
+            self.authorizer
+                .is_authorized_partial(&request, &prepared.policies, &entities);
+        // A policy that fails whatever the call denies every call, as `authorize` would.
+        response.decision() != Some(Cedar::Deny) && response.definitely_errored().next().is_none()
+    }
+
+    /// SHA-256 in hex over the policy files and the schema made from the catalog.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The schema that policies are written against, in Cedar's syntax.
+    pub fn schema_text(&self) -> &str {
+        &self.schema_text
+    }
+
+    /// What a reviewer should know of the set, one line each; none of it keeps it from use.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn decide(&self, checked: &Checked) -> Result<Vec<String>, Error> {
+        let policies = match self.ask(checked, false)? {
+            Verdict::Permit(policies) => return Ok(policies),
+            Verdict::Deny(policies) => policies,
+        };
+        let version = self.version.clone();
+        match self.ask(checked, true) {
+            Ok(Verdict::Permit(policies)) => Err(Error::ApprovalRequired { policies, version }),
+            Ok(Verdict::Deny(_)) | Err(_) => Err(Error::Denied { policies, version }),
+        }
+    }
+
+    /// What the policies say; an error in any of them is an error, whatever the others say.
+    fn ask(&self, checked: &Checked, attended: bool) -> Result<Verdict, Error> {
+        let resolved = &checked.resolved;
+        let caller = &resolved.admitted.caller;
+        let prepared = self.prepared(&resolved.tool)?;
+        let context = self.context(
+            prepared,
+            caller,
+            [
+                prepared.shape.express(&checked.arguments.value),
+                RestrictedExpression::new_string(resolved.admitted.call.conversation.clone()),
+                RestrictedExpression::new_bool(attended),
+            ],
+        )?;
+        let request = Request::new(
+            uid(&self.names.caller, &caller.name),
+            prepared.action.clone(),
+            prepared.resource.clone(),
+            context,
+            None,
+        )
+        .map_err(|error| self.inexpressible(&error))?;
+        let entities = self.entities(prepared, caller)?;
+        let response = self
+            .authorizer
+            .is_authorized(&request, &prepared.policies, &entities);
+        if let Some(error) = response.diagnostics().errors().next() {
+            let AuthorizationError::PolicyEvaluationError(inner) = error;
+            let id = inner.policy_id();
+            return Err(Error::Evaluation {
+                policy: id.to_string(),
+                reason: error.to_string(),
+                version: self.version.clone(),
+            });
+        }
+        let mut ids: Vec<String> = response
+            .diagnostics()
+            .reason()
+            .map(ToString::to_string)
+            .collect();
+        ids.sort_unstable();
+        Ok(match response.decision() {
+            Cedar::Allow => Verdict::Permit(ids),
+            Cedar::Deny => Verdict::Deny(ids),
+        })
+    }
+
+    fn prepared(&self, tool: &Tool) -> Result<&Prepared, Error> {
+        self.tools
+            .get(&tool.name)
+            .filter(|prepared| prepared.digest == tool.digest)
+            .ok_or_else(|| Error::Stale {
+                tool: tool.name.clone(),
+                version: self.version.clone(),
+            })
+    }
+
+    /// The context from its parts: input, conversation, attended.
+    fn context(
+        &self,
+        prepared: &Prepared,
+        caller: &Caller,
+        [input, conversation, attended]: [RestrictedExpression; 3],
+    ) -> Result<Context, Error> {
+        let tenant = RestrictedExpression::new_string(caller.tenant.clone());
+        let session = RestrictedExpression::new_record([
+            ("tenant".to_owned(), tenant),
+            ("conversation".to_owned(), conversation),
+        ])
+        .map_err(|error| self.inexpressible(&error))?;
+        Context::from_pairs([
+            ("input".to_owned(), input),
+            ("session".to_owned(), session),
+            ("sandbox".to_owned(), prepared.sandbox.clone()),
+            ("attended".to_owned(), attended),
+        ])
+        .map_err(|error| self.inexpressible(&error))
+    }
+
+    /// The caller with its roles and tenant, and the action with its groups.
+    fn entities(&self, prepared: &Prepared, caller: &Caller) -> Result<Entities, Error> {
+        let mut parents: HashSet<EntityUid> = caller
+            .roles
+            .iter()
+            .map(|role| uid(&self.names.role, role))
+            .collect();
+        parents.insert(uid(&self.names.tenant, &caller.tenant));
+        let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
+        let attributes = HashMap::from([
+            ("name".to_owned(), text(&caller.name)),
+            ("tenant".to_owned(), text(&caller.tenant)),
+        ]);
+        let uid = uid(&self.names.caller, &caller.name);
+        let principal =
+            Entity::new(uid, attributes, parents).map_err(|error| self.inexpressible(&error))?;
+        Entities::from_entities([principal, prepared.entity.clone()], None)
+            .map_err(|error| self.inexpressible(&error))
+    }
+
+    fn inexpressible(&self, error: &dyn std::error::Error) -> Error {
+        Error::Evaluation {
+            policy: String::new(),
+            reason: error.to_string(),
+            version: self.version.clone(),
+        }
+    }
 }

@@ -1,0 +1,192 @@
+//! The catalog in, Cedar's view of it out: the schema that policies are checked against, as text
+//! for a reviewer, and for each tool the fixed parts of a decision.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, PolicySet, RestrictedExpression};
+
+use super::shape::{Shape, quote};
+use super::slice::Slices;
+use super::{Error, Names};
+use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
+
+/// What is known of a tool before it is called.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// Digest of the tool that this was made from.
+    pub(super) digest: String,
+    pub(super) action: EntityUid,
+    pub(super) resource: EntityUid,
+    /// The action with its groups.
+    pub(super) entity: Entity,
+    /// The readable part of its arguments.
+    pub(super) shape: Shape,
+    /// `context.sandbox`.
+    pub(super) sandbox: RestrictedExpression,
+    /// The policies whose scope can match this tool.
+    pub(super) policies: Arc<PolicySet>,
+}
+
+const COMMON: &str = "\
+namespace Switchboard {
+  // Who calls: `Switchboard::Caller::\"uid:1000\"`.
+  entity Role;
+  entity Tenant;
+  entity Caller in [Role, Tenant] = { name: __cedar::String, tenant: __cedar::String };
+
+  // The conversation or run that the call belongs to; empty when the caller named none.
+  type Session = { tenant: __cedar::String, conversation: __cedar::String };
+
+  // The envelope that the tool runs in. Sizes are bytes, times milliseconds.
+  type Sandbox = {
+    profile: __cedar::String, image: __cedar::String, tier: __cedar::String,
+    runtime: __cedar::String, wall_ms: __cedar::Long, memory: __cedar::Long,
+    cpu_millis: __cedar::Long, processes: __cedar::Long, output: __cedar::Long,
+    disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>
+  };
+
+  action \"risk:read\", \"risk:write\", \"risk:destructive\", \"risk:outbound\";
+";
+
+/// The schema of a catalog, in Cedar's syntax. `shapes` belong to `tools`, one by one.
+pub(super) fn print(tools: &[Arc<Tool>], shapes: &[Shape]) -> String {
+    let mut out = COMMON.to_owned();
+    let sources: BTreeSet<&str> = tools.iter().map(|tool| tool.source.as_str()).collect();
+    // An enumeration makes a misspelt source an error at load; Cedar wants it to have a member.
+    out.push_str("  entity Source");
+    for (index, source) in sources.iter().enumerate() {
+        out.push_str(if index == 0 { " enum [" } else { ", " });
+        quote(source, &mut out);
+    }
+    out.push_str(if sources.is_empty() { ";\n" } else { "];\n" });
+    for source in &sources {
+        out.push_str("  action ");
+        quote(&group_of_source(source), &mut out);
+        out.push_str(";\n");
+    }
+    for (tool, shape) in tools.iter().zip(shapes) {
+        print_tool(tool, shape, &mut out);
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {
+    out.push_str("\n  action ");
+    quote(&tool.name, out);
+    out.push_str(" in [");
+    quote(group_of_risk(tool.risk), out);
+    out.push_str(", ");
+    quote(&group_of_source(&tool.source), out);
+    out.push_str("] appliesTo {\n    principal: Caller, resource: Source,\n    context: { input: ");
+    shape.print(out);
+    out.push_str(", session: Session, sandbox: Sandbox, attended: __cedar::Bool }\n  };\n");
+}
+
+/// The group of a risk class. The colon keeps it apart from every tool's name.
+fn group_of_risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::Read => "risk:read",
+        Risk::Write => "risk:write",
+        Risk::Destructive => "risk:destructive",
+        Risk::Outbound => "risk:outbound",
+    }
+}
+
+fn group_of_source(source: &str) -> String {
+    format!("source:{source}")
+}
+
+/// The fixed parts of a tool's decisions.
+pub(super) fn prepare(
+    tool: &Tool,
+    shape: Shape,
+    names: &Names,
+    slices: &mut Slices<'_>,
+) -> Result<Prepared, Error> {
+    let action = uid(&names.action, &tool.name);
+    let risk = uid(&names.action, group_of_risk(tool.risk));
+    let source = uid(&names.action, &group_of_source(&tool.source));
+    let resource = uid(&names.source, &tool.source);
+    let actions = [action.clone(), risk.clone(), source.clone()];
+    Ok(Prepared {
+        digest: tool.digest.clone(),
+        policies: slices.take(&actions, &resource)?,
+        resource,
+        entity: Entity::new_no_attrs(action.clone(), HashSet::from([risk, source])),
+        action,
+        shape,
+        sandbox: envelope(&tool.profile)?,
+    })
+}
+
+fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
+    let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
+    // A limit beyond 63 bits is no limit; the largest number says so to a policy that compares.
+    let size =
+        |value: u64| RestrictedExpression::new_long(i64::try_from(value).unwrap_or(i64::MAX));
+    let wall = u64::try_from(profile.limits.wall.as_millis()).unwrap_or(u64::MAX);
+    let rules = profile.egress.as_deref().unwrap_or_default();
+    let hosts = rules.iter().map(|rule| text(&rule.host));
+    let ports = rules.iter().map(|rule| size(u64::from(rule.port)));
+    let attributes = BTreeMap::from([
+        ("profile", text(&profile.name)),
+        ("image", text(&profile.image)),
+        ("tier", text(tier(profile.tier))),
+        ("runtime", text(runtime(profile.runtime))),
+        ("wall_ms", size(wall)),
+        ("memory", size(profile.limits.memory)),
+        ("cpu_millis", size(u64::from(profile.limits.cpu_millis))),
+        ("processes", size(u64::from(profile.limits.processes))),
+        ("output", size(profile.limits.output)),
+        ("disk", size(profile.limits.disk)),
+        ("egress_hosts", RestrictedExpression::new_set(hosts)),
+        ("egress_ports", RestrictedExpression::new_set(ports)),
+    ]);
+    let attributes = attributes
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    RestrictedExpression::new_record(attributes).map_err(|error| Error::Schema {
+        reason: error.to_string(),
+    })
+}
+
+fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Call => "call",
+        Tier::Worker => "worker",
+    }
+}
+
+fn runtime(runtime: Runtime) -> &'static str {
+    match runtime {
+        Runtime::Runc => "runc",
+        Runtime::Runsc => "runsc",
+        Runtime::Kata => "kata",
+    }
+}
+
+impl Names {
+    /// The types of Switchboard's entities.
+    pub(super) fn new() -> Result<Self, Error> {
+        let name = |text: &str| {
+            text.parse::<EntityTypeName>()
+                .map_err(|error| Error::Schema {
+                    reason: error.to_string(),
+                })
+        };
+        Ok(Self {
+            caller: name("Switchboard::Caller")?,
+            role: name("Switchboard::Role")?,
+            tenant: name("Switchboard::Tenant")?,
+            action: name("Switchboard::Action")?,
+            source: name("Switchboard::Source")?,
+        })
+    }
+}
+
+/// The entity `Type::"id"`.
+pub(super) fn uid(of: &EntityTypeName, id: &str) -> EntityUid {
+    EntityUid::from_type_name_and_id(of.clone(), EntityId::new(id))
+}

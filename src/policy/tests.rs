@@ -1,0 +1,507 @@
+//! Policies as a reviewer writes them, against tools as a catalog makes them.
+
+mod load;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::admission::Admitted;
+use crate::call::{Call, Code};
+use crate::catalog::{
+    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Stdin, Target,
+    Tier,
+};
+use crate::schema::Arguments;
+
+/// The policies that the repository ships.
+fn shipped() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/policies"))
+}
+
+/// A policies folder with one file, `a.cedar`.
+fn folder(text: &str) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("cedar")).unwrap();
+    std::fs::write(root.path().join("cedar/a.cedar"), text).unwrap();
+    root
+}
+
+fn load(text: &str, tools: &[Arc<Tool>]) -> Policies {
+    Policies::load(folder(text).path(), tools).unwrap()
+}
+
+fn policy(id: &str, text: &str) -> String {
+    format!("@id(\"{id}\")\n@owner(\"tests\")\n{text}\n")
+}
+
+fn profile(hosts: &[&str]) -> Profile {
+    Profile {
+        name: "small".into(),
+        image: "shell".into(),
+        tier: Tier::Call,
+        runtime: Runtime::Runc,
+        limits: Limits {
+            wall: Duration::from_secs(3),
+            memory: 512 << 20,
+            cpu_millis: 1000,
+            processes: 64,
+            output: 1 << 20,
+            disk: 64 << 20,
+            inodes: 4096,
+            open_files: 256,
+        },
+        egress: (!hosts.is_empty()).then(|| {
+            let rule = |host: &&str| EgressRule {
+                host: (*host).into(),
+                port: 443,
+                networks: Vec::new(),
+            };
+            hosts.iter().map(rule).collect()
+        }),
+        pool: Pool { min: 1, max: 8 },
+    }
+}
+
+fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool> {
+    Arc::new(Tool {
+        name: name.into(),
+        description: String::new(),
+        input_schema: schema,
+        output_schema: None,
+        target: Target::Command(Command {
+            argv: vec!["true".into()],
+            stdin: Stdin::None,
+            env: BTreeMap::new(),
+            json_output: false,
+        }),
+        profile: Arc::new(profile),
+        source: name.split('.').next().unwrap_or(name).into(),
+        risk,
+        idempotent: true,
+        cache_ttl: None,
+        repair: Repair::Safe,
+        aliases: BTreeMap::new(),
+        summary_fields: Vec::new(),
+        calls_per_second: None,
+        digest: format!("digest of {name}"),
+    })
+}
+
+fn tool(name: &str, risk: Risk, schema: Value) -> Arc<Tool> {
+    tool_in(name, risk, schema, profile(&[]))
+}
+
+fn transfer() -> Arc<Tool> {
+    tool(
+        "bank.transfer",
+        Risk::Read,
+        json!({ "type": "object", "required": ["amount"], "properties": {
+            "amount": { "type": "integer" },
+            "repo": { "type": "string", "default": "prod/main" },
+            "rate": { "type": "number" },
+            "note": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },
+        }}),
+    )
+}
+
+fn caller() -> Caller {
+    Caller {
+        name: "uid:1000".into(),
+        tenant: "north".into(),
+        roles: vec!["clerk".into()],
+    }
+}
+
+fn checked(tool: &Arc<Tool>, arguments: &str) -> Checked {
+    let mut call = Call::new(tool.name.clone(), arguments);
+    call.conversation = "c1".into();
+    Checked {
+        resolved: Resolved {
+            admitted: Admitted {
+                call,
+                caller: caller(),
+            },
+            tool: tool.clone(),
+        },
+        arguments: Arguments {
+            value: serde_json::from_str(arguments).unwrap(),
+            canonical: arguments.into(),
+            digest: String::new(),
+            repairs: Vec::new(),
+        },
+    }
+}
+
+/// The code of the refusal, or the ids that permit.
+fn decide(policies: &Policies, tool: &Arc<Tool>, arguments: &str) -> Result<Vec<String>, Code> {
+    policies
+        .authorize(checked(tool, arguments))
+        .map(|authorized| authorized.decision.policies)
+        .map_err(|error| error.failure().code)
+}
+
+#[test]
+fn shipped_policies_let_read_run_and_hold_back_what_cannot_be_undone() {
+    let schema = json!({ "type": "object" });
+    let tools = [
+        tool("a.read", Risk::Read, schema.clone()),
+        tool("a.write", Risk::Write, schema.clone()),
+        tool("a.delete", Risk::Destructive, schema.clone()),
+        tool("a.mail", Risk::Outbound, schema.clone()),
+        tool_in(
+            "b.write",
+            Risk::Write,
+            schema.clone(),
+            profile(&["api.example"]),
+        ),
+        tool_in("c.write", Risk::Write, schema, profile(&["127.0.0.1"])),
+    ];
+    let policies = Policies::load(shipped(), &tools).unwrap();
+    assert_eq!(policies.warnings(), [] as [&str; 0]);
+    let codes: Vec<_> = tools
+        .iter()
+        .map(|tool| decide(&policies, tool, "{}").err())
+        .collect();
+    let held = Some(Code::ApprovalRequired);
+    assert_eq!(codes, [None, None, held, held, held, None]);
+    assert!(tools.iter().all(|tool| policies.visible(&caller(), tool)));
+}
+
+#[test]
+fn decision_names_its_policies_and_the_set() {
+    let tool = transfer();
+    let text = policy("b", "permit (principal, action, resource);")
+        + &policy("a", "permit (principal, action, resource);");
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let authorized = policies
+        .authorize(checked(&tool, r#"{"amount":1}"#))
+        .unwrap();
+    assert_eq!(authorized.decision.policies, ["a", "b"]);
+    assert_eq!(authorized.decision.version, policies.version());
+    assert_eq!(policies.version().len(), 64);
+}
+
+#[test]
+fn denial_tells_which_policies_forbid() {
+    let tool = transfer();
+    let text = policy("all", "permit (principal, action, resource);")
+        + &policy("never", "forbid (principal, action, resource);");
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let failure = policies
+        .authorize(checked(&tool, r#"{"amount":1}"#))
+        .unwrap_err()
+        .failure();
+    assert_eq!(failure.code, Code::PolicyDenied);
+    assert_eq!(failure.details["policies"], json!(["never"]));
+    assert_eq!(
+        failure.message,
+        "policy does not permit this call: forbidden by `never`"
+    );
+}
+
+#[test]
+fn arguments_that_run_decide() {
+    let tool = transfer();
+    let policies = load(
+        &policy(
+            "small",
+            r#"permit (principal, action == Switchboard::Action::"bank.transfer", resource)
+               when { context.input.amount <= 100 && context.input has repo
+                   && context.input.repo like "sandbox/*" && !(context.input.repo like "*..*") };"#,
+        ),
+        std::slice::from_ref(&tool),
+    );
+    let denied = Err(Code::PolicyDenied);
+    let ask = |arguments| decide(&policies, &tool, arguments);
+    assert_eq!(
+        ask(r#"{"amount":5,"repo":"sandbox/a"}"#),
+        Ok(vec!["small".into()])
+    );
+    assert_eq!(
+        ask(r#"{"amount":1e2,"repo":"sandbox/a"}"#),
+        Ok(vec!["small".into()])
+    );
+    assert_eq!(ask(r#"{"amount":5000,"repo":"sandbox/a"}"#), denied);
+    assert_eq!(ask(r#"{"amount":1e3,"repo":"sandbox/a"}"#), denied);
+    assert_eq!(ask(r#"{"amount":5,"repo":"prod/main"}"#), denied);
+    assert_eq!(ask(r#"{"amount":5,"repo":"sandbox/../prod/x"}"#), denied);
+    assert_eq!(ask(r#"{"amount":5,"repo":"\"prod/x\""}"#), denied);
+    assert_eq!(ask(r#"{"amount":5}"#), denied);
+}
+
+#[test]
+fn value_that_cedar_cannot_hold_denies_only_where_a_policy_reads_it() {
+    let tool = transfer();
+    let text = policy("all", "permit (principal, action, resource);")
+        + &policy(
+            "large",
+            "forbid (principal, action, resource) when { context.input.amount > 100 };",
+        )
+        + &policy(
+            "rate",
+            r#"forbid (principal, action, resource)
+               when { context.input has rate && context.input.rate.greaterThan(decimal("2.0")) };"#,
+        );
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let ask = |arguments| decide(&policies, &tool, arguments);
+    assert_eq!(ask(r#"{"amount":9,"rate":1.5}"#), Ok(vec!["all".into()]));
+    assert_eq!(ask(r#"{"amount":9,"rate":3}"#), Err(Code::PolicyDenied));
+    // Beyond 64 bits, and more than four places: neither may slip past `has` or a comparison.
+    for arguments in [
+        r#"{"amount":9223372036854775808}"#,
+        r#"{"amount":9,"rate":3.00001}"#,
+    ] {
+        let error = policies.authorize(checked(&tool, arguments)).unwrap_err();
+        assert!(matches!(error, Error::Evaluation { .. }), "{error}");
+        assert_eq!(error.failure().code, Code::PolicyDenied);
+    }
+    let blind = load(
+        &policy(
+            "blind",
+            r#"permit (principal, action, resource) when { context.input has amount
+               && context.session.tenant == "north" && context.sandbox.memory > 0 };"#,
+        ),
+        std::slice::from_ref(&tool),
+    );
+    assert_eq!(
+        decide(&blind, &tool, r#"{"amount":9223372036854775808}"#),
+        Ok(vec!["blind".into()])
+    );
+}
+
+#[test]
+fn approval_is_asked_for_only_where_it_would_help() {
+    let tool = transfer();
+    let text = policy(
+        "attended",
+        "permit (principal, action, resource) when { context.attended };",
+    ) + &policy(
+        "never",
+        "forbid (principal, action, resource) when { context.input.amount > 100 };",
+    );
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let error = policies
+        .authorize(checked(&tool, r#"{"amount":1}"#))
+        .unwrap_err();
+    let failure = error.failure();
+    assert_eq!(failure.code, Code::ApprovalRequired);
+    assert_eq!(failure.details["policies"], json!(["attended"]));
+    assert_eq!(
+        decide(&policies, &tool, r#"{"amount":101}"#),
+        Err(Code::PolicyDenied)
+    );
+}
+
+#[test]
+fn identity_session_and_envelope_can_be_asked() {
+    let tool = tool_in(
+        "web.get",
+        Risk::Read,
+        json!({ "type": "object" }),
+        profile(&["api.example", "cdn.example"]),
+    );
+    for (condition, permitted) in [
+        (r#"principal in Switchboard::Role::"clerk""#, true),
+        (r#"principal in Switchboard::Role::"chief""#, false),
+        (r#"principal in Switchboard::Tenant::"north""#, true),
+        (r#"principal == Switchboard::Caller::"uid:1000""#, true),
+        (
+            r#"principal.name like "uid:*" && principal.tenant == "north""#,
+            true,
+        ),
+        (r#"action in Switchboard::Action::"risk:read""#, true),
+        (r#"action in Switchboard::Action::"source:web""#, true),
+        (r#"action in Switchboard::Action::"risk:write""#, false),
+        (r#"resource == Switchboard::Source::"web""#, true),
+        (r#"context.session.conversation == "c1""#, true),
+        (
+            r#"context.sandbox.egress_hosts.contains("api.example")"#,
+            true,
+        ),
+        ("context.sandbox.egress_ports == [443]", true),
+        (
+            r#"["api.example"].containsAll(context.sandbox.egress_hosts)"#,
+            false,
+        ),
+        (
+            r#"context.sandbox.tier == "call" && context.sandbox.runtime == "runc""#,
+            true,
+        ),
+        (
+            "context.sandbox.wall_ms == 3000 && context.sandbox.memory <= 536870912",
+            true,
+        ),
+    ] {
+        let text = format!("permit (principal, action, resource) when {{ {condition} }};");
+        let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
+        assert_eq!(
+            decide(&policies, &tool, "{}").is_ok(),
+            permitted,
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn scope_that_names_a_tool_or_source_binds_only_that_one() {
+    let schema = json!({ "type": "object" });
+    let tools = [
+        tool("a.one", Risk::Read, schema.clone()),
+        tool("a.two", Risk::Read, schema.clone()),
+        tool("b.one", Risk::Read, schema),
+    ];
+    for (scope, permitted) in [
+        (
+            r#"principal, action == Switchboard::Action::"a.one", resource"#,
+            [true, false, false],
+        ),
+        (
+            r#"principal, action in Switchboard::Action::"a.one", resource"#,
+            [true, false, false],
+        ),
+        (
+            r#"principal, action in [Switchboard::Action::"a.one", Switchboard::Action::"b.one"], resource"#,
+            [true, false, true],
+        ),
+        (
+            r#"principal, action in Switchboard::Action::"source:a", resource"#,
+            [true, true, false],
+        ),
+        (
+            r#"principal, action, resource == Switchboard::Source::"a""#,
+            [true, true, false],
+        ),
+        (
+            r#"principal, action, resource is Switchboard::Source"#,
+            [true, true, true],
+        ),
+        (
+            r#"principal is Switchboard::Caller, action, resource"#,
+            [true, true, true],
+        ),
+    ] {
+        let policies = load(&policy("p", &format!("permit ({scope});")), &tools);
+        let found: Vec<bool> = tools
+            .iter()
+            .map(|tool| decide(&policies, tool, "{}").is_ok())
+            .collect();
+        assert_eq!(found, permitted, "{scope}");
+        let shown: Vec<bool> = tools
+            .iter()
+            .map(|tool| policies.visible(&caller(), tool))
+            .collect();
+        assert_eq!(shown, permitted, "{scope}");
+    }
+}
+
+#[test]
+fn tool_is_shown_unless_every_call_of_it_is_denied() {
+    let tool = transfer();
+    let permit = policy("all", "permit (principal, action, resource);");
+    for (text, shown) in [
+        (String::new(), false),
+        (permit.clone(), true),
+        (
+            policy(
+                "p",
+                "permit (principal, action, resource) when { context.input.amount < 9 };",
+            ),
+            true,
+        ),
+        (
+            policy(
+                "p",
+                "permit (principal, action, resource) when { context.attended };",
+            ),
+            true,
+        ),
+        (
+            policy(
+                "p",
+                r#"permit (principal, action, resource) when { principal in Switchboard::Role::"chief" };"#,
+            ),
+            false,
+        ),
+        (
+            policy(
+                "p",
+                r#"permit (principal, action, resource) when { context.session.tenant == "south" };"#,
+            ),
+            false,
+        ),
+        (
+            policy(
+                "p",
+                "permit (principal, action, resource) when { context.sandbox.memory < 9 };",
+            ),
+            false,
+        ),
+        (
+            permit.clone()
+                + &policy(
+                    "f",
+                    "forbid (principal, action, resource) when { context.input.amount > 9 };",
+                ),
+            true,
+        ),
+        (
+            permit.clone()
+                + &policy(
+                    "f",
+                    r#"forbid (principal, action, resource) when { principal.tenant == "north" };"#,
+                ),
+            false,
+        ),
+        (
+            permit
+                + &policy(
+                    "f",
+                    "forbid (principal, action, resource) unless { context.attended };",
+                ),
+            true,
+        ),
+    ] {
+        let policies = load(&text, std::slice::from_ref(&tool));
+        assert_eq!(policies.visible(&caller(), &tool), shown, "{text}");
+    }
+}
+
+#[test]
+fn policy_that_fails_on_a_call_denies_it() {
+    let tool = transfer();
+    let text = policy("all", "permit (principal, action, resource);")
+        + &policy(
+            "sum",
+            "forbid (principal, action, resource) when { context.input.amount * 2 == 7 };",
+        );
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let error = policies
+        .authorize(checked(&tool, r#"{"amount":9223372036854775807}"#))
+        .unwrap_err();
+    let failure = error.failure();
+    assert_eq!(failure.code, Code::PolicyDenied);
+    assert_eq!(failure.details["policies"], json!(["sum"]));
+}
+
+#[test]
+fn tool_whose_definition_changed_is_not_decided() {
+    let tool = transfer();
+    let policies = Policies::load(shipped(), std::slice::from_ref(&tool)).unwrap();
+    let mut changed = (*tool).clone();
+    changed.digest = "another".into();
+    let error = policies
+        .authorize(checked(&Arc::new(changed.clone()), r#"{"amount":1}"#))
+        .unwrap_err();
+    assert!(matches!(error, Error::Stale { .. }), "{error}");
+    assert!(!policies.visible(&caller(), &changed));
+    assert!(!policies.visible(
+        &caller(),
+        &tool_in("x.y", Risk::Read, json!({}), profile(&[]))
+    ));
+}
