@@ -6,6 +6,7 @@
 #   deploy/quickstart.sh --keep   leaves it running and says how to talk to it
 set -euo pipefail
 cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 
 keep=false
 case "${1:-}" in
@@ -25,15 +26,16 @@ command -v cargo >/dev/null || {
 }
 deploy/packages.sh cc=build-essential jq=jq
 deploy/engine.sh
-if ! docker version >/dev/null 2>&1 && [ -z "${SWITCHBOARD_GROUP:-}" ] && [ "$(id -u)" -ne 0 ]; then
-    # A new engine admits root and the group docker. Stay the same user, in that group.
-    exec sudo -u "$USER" -g docker env PATH="$PATH" HOME="$HOME" USER="$USER" \
-        SWITCHBOARD_GROUP=docker "$PWD/deploy/quickstart.sh" "$@"
+if ! docker version >/dev/null 2>&1 && [ -z "${QUICKSTART_IN_GROUP:-}" ]; then
+    # The engine admits root and the group docker. Stay the same user, with that group beside.
+    groups=$(id -G | tr ' ' ,),$(getent group docker | cut -d: -f3)
+    exec sudo setpriv --reuid "$(id -u)" --regid "$(id -g)" --groups "$groups" \
+        env PATH="$PATH" HOME="$HOME" QUICKSTART_IN_GROUP=yes "$PWD/deploy/quickstart.sh" "$@"
 fi
 sandbox-images/build.sh
 echo "quickstart: building"
 cargo build --release --quiet --bin switchboard --example orders
-switchboard=$PWD/target/release/switchboard
+switchboard=$target/release/switchboard
 
 # --- start --------------------------------------------------------------------------------------
 
@@ -74,7 +76,7 @@ until_true() {
     done
 }
 
-target/release/examples/orders 0 >"$state/orders.log" 2>&1 &
+"$target/release/examples/orders" 0 >"$state/orders.log" 2>&1 &
 processes+=($!)
 until_true 10 "start of the order service" grep -q listening "$state/orders.log"
 port=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
@@ -91,7 +93,7 @@ metrics = "127.0.0.1:0"
 folder = "$state/policies"
 [sandbox]
 instance = "$instance"
-images = "$PWD/sandbox-images/images.toml"
+images = "$target/images.toml"
 [ledger]
 path = "$state/ledger.db"
 TOML

@@ -6,6 +6,8 @@
 #   tests/run.sh lint tests  only these steps
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export target
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 
 results=()
@@ -43,14 +45,14 @@ tests() {
 }
 
 client() {
-    local here=tests/clients/python venv=target/python
-    if ! cmp -s $here/requirements.txt $venv/installed.txt; then
-        python3 -m venv $venv
-        $venv/bin/pip install --quiet --disable-pip-version-check -r $here/requirements.txt
-        cp $here/requirements.txt $venv/installed.txt
+    local here=tests/clients/python venv=$target/python
+    if ! cmp -s $here/requirements.txt "$venv"/installed.txt; then
+        python3 -m venv "$venv"
+        "$venv"/bin/pip install --quiet --disable-pip-version-check -r $here/requirements.txt
+        cp $here/requirements.txt "$venv"/installed.txt
     fi
     cargo build --quiet --bin switchboard
-    $venv/bin/python $here/check.py target/debug/switchboard
+    "$venv"/bin/python $here/check.py "$target/debug/switchboard" "$target/images.toml"
 }
 
 # `timeout` starts programs only; a new shell knows these functions by name.

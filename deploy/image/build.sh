@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 tag=${1:-switchboard:latest}
 
 cargo build --release --quiet --bin switchboard
-binary=target/release/switchboard
+binary=${CARGO_TARGET_DIR:-target}/release/switchboard
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

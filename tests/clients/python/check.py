@@ -1,6 +1,6 @@
 """Talks to a real daemon as a program in another language would, and says what did not hold.
 
-    check.py path/to/switchboard
+    check.py path/to/switchboard path/to/images.toml
 
 Starts the daemon with the policies of this repository, in a temporary folder, and stops it again.
 """
@@ -284,7 +284,7 @@ def drains_on_sigterm(daemon):
 class Daemon(Client):
     """A daemon of our own, and a channel to it."""
 
-    def __init__(self, binary, folder):
+    def __init__(self, binary, images, folder):
         self.instance = f"python-client-{uuid.uuid4().hex[:8]}"
         socket = pathlib.Path(folder) / "switchboard.sock"
         config = pathlib.Path(folder) / "switchboard.toml"
@@ -292,7 +292,7 @@ class Daemon(Client):
             f'[server]\nsocket = "{socket}"\nmetrics = "127.0.0.1:0"\n'
             f'[policies]\nfolder = "{ROOT}/policies"\n'
             f'[sandbox]\ninstance = "{self.instance}"\n'
-            f'images = "{ROOT}/sandbox-images/images.toml"\n'
+            f'images = "{pathlib.Path(images).resolve()}"\n'
             f'[ledger]\npath = "{folder}/ledger.db"\n'
         )
         self.log = open(pathlib.Path(folder) / "log", "w+")
@@ -328,7 +328,7 @@ def main():
     failed = []
     with tempfile.TemporaryDirectory(prefix="switchboard-client-") as folder:
         try:
-            with Daemon(sys.argv[1], folder) as daemon:
+            with Daemon(*sys.argv[1:], folder) as daemon:
                 for function in CHECKS:
                     try:
                         function(daemon)
@@ -347,6 +347,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     raise SystemExit(main())
