@@ -25,13 +25,7 @@ command -v cargo >/dev/null || {
     exit 1
 }
 deploy/packages.sh cc=build-essential jq=jq
-deploy/engine.sh
-if ! docker version >/dev/null 2>&1 && [ -z "${QUICKSTART_IN_GROUP:-}" ]; then
-    # The engine admits root and the group docker. Stay the same user, with that group beside.
-    groups=$(id -G | tr ' ' ,),$(getent group docker | cut -d: -f3)
-    exec sudo setpriv --reuid "$(id -u)" --regid "$(id -g)" --groups "$groups" \
-        env PATH="$PATH" HOME="$HOME" QUICKSTART_IN_GROUP=yes "$PWD/deploy/quickstart.sh" "$@"
-fi
+[ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/deploy/quickstart.sh" "$@"
 sandbox-images/build.sh
 echo "quickstart: building"
 cargo build --release --quiet --bin switchboard --example orders

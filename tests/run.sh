@@ -8,6 +8,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
+[ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/tests/run.sh" "$@"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 
 results=()
@@ -60,7 +61,6 @@ export -f packages tests client
 shell=(bash -euo pipefail -c)
 
 step packages 600 "${shell[@]}" packages
-step engine 300 deploy/engine.sh
 step images 900 sandbox-images/build.sh
 step format 60 cargo fmt --all --check
 step lint 1800 cargo clippy --workspace --all-targets --quiet -- -D warnings
