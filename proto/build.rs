@@ -1,5 +1,8 @@
 //! Compiles the proto files with protox, so that no protoc has to be installed.
-#![expect(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a build script speaks to cargo on standard output"
+)]
 
 use std::path::Path;
 
@@ -8,7 +11,10 @@ use prost::Message;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(["switchboard/tools/v1/tools.proto"], ["proto"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
-    std::fs::write(Path::new(&out).join("descriptors.bin"), descriptors.encode_to_vec())?;
+    std::fs::write(
+        Path::new(&out).join("descriptors.bin"),
+        descriptors.encode_to_vec(),
+    )?;
     tonic_prost_build::configure().compile_fds(descriptors)?;
     println!("cargo:rerun-if-changed=proto");
     Ok(())

@@ -17,6 +17,12 @@ impl CallId {
         Self(uuid::Uuid::now_v7().to_string())
     }
 
+    /// An id that a caller made; `None` when it is not a UUID in its usual form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = uuid::Uuid::try_parse(text).ok()?.to_string();
+        (id == text).then_some(Self(id))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -96,12 +102,14 @@ pub enum Code {
     Cancelled,
     DeadlineExceeded,
     DuplicateCall,
+    LedgerUnavailable,
+    Draining,
     Internal,
 }
 
 impl Code {
     /// Every code, in the order of the proto file.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::UnknownTool,
         Self::SchemaValidationError,
         Self::PolicyDenied,
@@ -121,6 +129,8 @@ impl Code {
         Self::Cancelled,
         Self::DeadlineExceeded,
         Self::DuplicateCall,
+        Self::LedgerUnavailable,
+        Self::Draining,
         Self::Internal,
     ];
 
@@ -146,6 +156,8 @@ impl Code {
             Self::Cancelled => "CANCELLED",
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Self::DuplicateCall => "DUPLICATE_CALL",
+            Self::LedgerUnavailable => "LEDGER_UNAVAILABLE",
+            Self::Draining => "DRAINING",
             Self::Internal => "INTERNAL",
         }
     }
@@ -154,7 +166,12 @@ impl Code {
     pub const fn retryable(self) -> bool {
         matches!(
             self,
-            Self::RateLimited | Self::SandboxUnavailable | Self::DeadlineExceeded | Self::Internal
+            Self::RateLimited
+                | Self::SandboxUnavailable
+                | Self::DeadlineExceeded
+                | Self::LedgerUnavailable
+                | Self::Draining
+                | Self::Internal
         )
     }
 }

@@ -1,8 +1,25 @@
 //! Room 2: which tools exist. Reads manifests, OpenAPI documents and sandbox profiles into one
 //! [`Catalog`], and resolves a call's tool name in it: [`Admitted`] in, [`Resolved`] out.
 
+mod build;
+mod digest;
+mod error;
+mod file;
 mod http;
+mod lint;
+mod load;
+mod loops;
+mod manifest;
+mod node;
+mod openapi;
+mod pattern;
 mod profile;
+mod resolve;
+mod source;
+mod target;
+#[cfg(test)]
+mod tests;
+mod units;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +30,11 @@ use serde_json::Value;
 
 use crate::admission::Admitted;
 
-pub use http::{HttpRequest, HttpTarget};
+pub use error::Error;
+pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
+pub use lint::{Finding, lint};
+pub use load::{Images, import};
+pub use openapi::{ImportReport, Imported, Note, Skipped};
 pub use profile::{EgressRule, Limits, Pool, Profile, Runtime, Tier};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
@@ -33,6 +54,8 @@ pub struct Tool {
     pub profile: Arc<Profile>,
     /// The source it came from: a manifest's file stem or an OpenAPI source's name.
     pub source: String,
+    /// The OpenAPI operation's id, or its method and path; `None` for a manifest's tool.
+    pub operation: Option<String>,
     /// What harm a call can do.
     pub risk: Risk,
     /// Whether running it twice is as good as once.
@@ -127,6 +150,80 @@ pub struct Problem {
     pub message: String,
     /// Whether the whole file was left out (else only the place was).
     pub fatal: bool,
+}
+
+/// Every tool that can be called, and the profiles they run in. Immutable: a reload makes a new one.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// Sorted by name.
+    tools: Vec<Arc<Tool>>,
+    /// Tools by the file they came from, relative to the policies folder.
+    files: BTreeMap<String, Vec<Arc<Tool>>>,
+    /// Profiles by their file.
+    profiles: BTreeMap<String, Arc<Profile>>,
+    problems: Vec<Problem>,
+    digest: String,
+}
+
+impl Catalog {
+    /// Every tool, sorted by name.
+    pub fn tools(&self) -> &[Arc<Tool>] {
+        &self.tools
+    }
+
+    /// Every sandbox profile, sorted by name.
+    pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.values()
+    }
+
+    /// The tool of exactly this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        let at = self
+            .tools
+            .binary_search_by(|tool| tool.name.as_str().cmp(name));
+        at.ok().and_then(|at| self.tools.get(at))
+    }
+
+    /// What could not be used, file by file.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// SHA-256 in hex over all tools and profiles.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The catalog without some tools; each is given with the reason, which becomes a problem.
+    #[must_use]
+    pub fn without(mut self, broken: &[(String, String)]) -> Self {
+        for (name, reason) in broken {
+            for (file, tools) in &mut self.files {
+                let before = tools.len();
+                tools.retain(|tool| tool.name != *name);
+                if tools.len() < before {
+                    self.problems.push(Problem {
+                        file: file.clone(),
+                        place: name.clone(),
+                        message: reason.clone(),
+                        fatal: tools.is_empty(),
+                    });
+                }
+            }
+        }
+        self.index();
+        self
+    }
+
+    /// Brings `tools` and `digest` in line with `files` and `profiles`.
+    fn index(&mut self) {
+        self.tools = self.files.values().flatten().cloned().collect();
+        self.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        let tools: Vec<&str> = self.tools.iter().map(|tool| tool.digest.as_str()).collect();
+        let profiles: Vec<&Profile> = self.profiles.values().map(Arc::as_ref).collect();
+        let whole = serde_json::json!({ "tools": tools, "profiles": profiles });
+        self.digest = digest::digest(&whole);
+    }
 }
 
 /// A call whose tool is known.

@@ -1,1 +1,112 @@
-//! cli.
+//! The command line: one file a subcommand. Exit codes: 0 success, 1 the answer is an error,
+//! 2 wrong usage, 3 no daemon answers.
+
+mod call;
+mod client;
+mod doctor;
+mod health;
+mod ledger;
+mod offline;
+mod print;
+mod serve;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// A tool-routing sidecar for AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "switchboard", version, propagate_version = true)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the daemon until SIGTERM.
+    Serve(serve::Options),
+    /// Call a tool and print its reply as one line of JSON.
+    Call(call::Options),
+    /// List, show, lint and import tools.
+    #[command(subcommand)]
+    Tools(tools::Tools),
+    /// Check and repair arguments without a daemon; prints them, or the errors, as JSON.
+    Validate(offline::Options),
+    /// Read the ledger of calls.
+    #[command(subcommand)]
+    Ledger(ledger::Ledger),
+    /// Check this installation: a verdict and a mend per line.
+    Doctor(doctor::Options),
+    /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
+    Health(health::Options),
+    /// Print the completions of a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Why a command failed, and with which exit code.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    code: u8,
+    message: String,
+}
+
+impl Failed {
+    /// The answer is an error.
+    pub(crate) fn answer(message: impl ToString) -> Self {
+        Self { code: 1, message: message.to_string() }
+    }
+
+    /// The command line, or a file that it names, is wrong.
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self { code: 2, message: message.to_string() }
+    }
+
+    /// No daemon answers.
+    pub(crate) fn no_daemon(message: impl ToString) -> Self {
+        Self { code: 3, message: message.to_string() }
+    }
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let line = Line::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&Failed::answer(format!("no runtime: {error}"))),
+    };
+    let outcome = runtime.block_on(dispatch(line.command));
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => code,
+        Err(failed) => complain(&failed),
+    }
+}
+
+fn complain(failed: &Failed) -> ExitCode {
+    if !failed.message.is_empty() {
+        print::error(&failed.message);
+    }
+    ExitCode::from(failed.code)
+}
+
+async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
+    match command {
+        Command::Serve(options) => serve::run(options).await,
+        Command::Call(options) => call::run(options).await,
+        Command::Tools(tools) => tools::run(tools).await,
+        Command::Validate(options) => offline::run(&options),
+        Command::Ledger(ledger) => ledger::run(ledger).await,
+        Command::Doctor(options) => doctor::run(options).await,
+        Command::Health(options) => health::run(options).await,
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Line::command(), "switchboard", &mut text);
+            print::text(&String::from_utf8_lossy(&text))
+        }
+    }
+}

@@ -1,1 +1,213 @@
-//! config.
+//! The daemon's configuration file: TOML, one table a room, every key with a default. Reads and
+//! checks it; each room documents its own table.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{admission, ledger, pipeline, sandbox, telemetry};
+
+/// The whole configuration. Relative paths are relative to the file's folder.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Where to listen and how to stop.
+    pub server: Server,
+    /// Folder with tools, OpenAPI sources, sandbox profiles and Cedar policies.
+    pub policies: Policies,
+    /// Identity, rates and in-flight limits.
+    pub admission: admission::Config,
+    /// Cache, idempotency and duplicate detection.
+    pub replies: pipeline::RepliesConfig,
+    /// The engine and its containers.
+    pub sandbox: sandbox::Config,
+    /// The durable record.
+    pub ledger: ledger::Config,
+    /// Logs and traces.
+    pub telemetry: telemetry::Config,
+}
+
+/// Where the policies folder is.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policies {
+    /// The folder; default `/etc/switchboard/policies`.
+    pub folder: PathBuf,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self { folder: "/etc/switchboard/policies".into() }
+    }
+}
+
+/// Where to listen and how to stop.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Unix socket for gRPC; default `/run/switchboard/switchboard.sock`, empty for none.
+    pub socket: PathBuf,
+    /// Mode of the socket in octal digits; default `0660`. A mode that lets everyone in needs
+    /// `allow_world_socket = true`.
+    pub socket_mode: String,
+    /// Permits a socket that every user of the machine may use.
+    pub allow_world_socket: bool,
+    /// Loopback address for gRPC over TCP, for example `127.0.0.1:7431`; default none. Port 0
+    /// takes a free one. An address beyond loopback is refused: nothing authenticates it.
+    pub tcp: Option<SocketAddr>,
+    /// Address for `/healthz`, `/readyz` and `/metrics` over HTTP; default `127.0.0.1:9431`. Port 0
+    /// takes a free one.
+    pub metrics: Option<SocketAddr>,
+    /// Address of a listener that serves grpc.health.v1 only, for probes from outside; default none.
+    pub health: Option<SocketAddr>,
+    /// How long running calls may go on after SIGTERM; default 10 s.
+    #[serde(with = "duration")]
+    pub drain_grace: Duration,
+    /// File to which the bound addresses are written as JSON once the daemon serves; default none.
+    pub ready_file: Option<PathBuf>,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            socket: "/run/switchboard/switchboard.sock".into(),
+            socket_mode: "0660".into(),
+            allow_world_socket: false,
+            tcp: None,
+            metrics: Some(SocketAddr::from(([127, 0, 0, 1], 9431))),
+            health: None,
+            drain_grace: Duration::from_secs(10),
+            ready_file: None,
+        }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be read.
+    #[error("cannot read the configuration `{path}`: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The file is not the TOML that is expected.
+    #[error("the configuration `{path}` is wrong: {message}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, key and reason.
+        message: String,
+    },
+    /// A value is out of the question.
+    #[error("the configuration key `{key}` is wrong: {message}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What is wrong and how to mend it.
+        message: String,
+    },
+}
+
+impl Config {
+    /// Reads the file and makes its paths absolute.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Read { path: path.into(), source })?;
+        let mut config: Self = toml::from_str(&text)
+            .map_err(|e| Error::Parse { path: path.into(), message: e.to_string() })?;
+        let folder = std::path::absolute(path)
+            .map_err(|source| Error::Read { path: path.into(), source })?
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default();
+        config.anchor(&folder);
+        config.server.check()?;
+        Ok(config)
+    }
+
+    fn anchor(&mut self, folder: &Path) {
+        let paths = [
+            &mut self.policies.folder,
+            &mut self.server.socket,
+            &mut self.sandbox.images,
+            &mut self.ledger.path,
+        ];
+        for path in paths.into_iter().chain(&mut self.server.ready_file) {
+            if !path.as_os_str().is_empty() {
+                *path = folder.join(&*path);
+            }
+        }
+    }
+}
+
+impl Server {
+    /// The socket's mode as a number.
+    pub fn mode(&self) -> Result<u32, Error> {
+        u32::from_str_radix(&self.socket_mode, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(
+            || Error::Value {
+                key: "server.socket_mode",
+                message: format!("`{}` is not an octal mode such as 0660", self.socket_mode),
+            },
+        )
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.mode()? & 0o007 != 0 && !self.allow_world_socket {
+            return Err(Error::Value {
+                key: "server.socket_mode",
+                message: format!(
+                    "`{}` lets every user of the machine run tools; take 0660 and a group, or set \
+                     server.allow_world_socket = true",
+                    self.socket_mode
+                ),
+            });
+        }
+        match self.tcp {
+            Some(address) if !address.ip().is_loopback() => Err(Error::Value {
+                key: "server.tcp",
+                message: format!(
+                    "`{address}` can be reached from outside and nothing authenticates it; \
+                     listen on 127.0.0.1 or use the Unix socket"
+                ),
+            }),
+            None if self.socket.as_os_str().is_empty() => Err(Error::Value {
+                key: "server.socket",
+                message: "neither a socket nor a TCP address is given".into(),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Durations in configuration files: `3s`, `500ms`, `5m`, `1h 30m`.
+pub mod duration {
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Reads a duration.
+    pub fn parse(text: &str) -> Result<Duration, String> {
+        let signed: SignedDuration =
+            text.parse().map_err(|_| format!("`{text}` is not a duration such as 3s or 5m"))?;
+        signed.try_into().map_err(|_| format!("`{text}` is negative"))
+    }
+
+    /// Reads a duration from a string.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        parse(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+
+    /// Writes a duration as a string.
+    pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{duration:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,7 @@
-//! The `switchboard` binary.
+//! The `switchboard` binary: reads the command line and hands over to `cli`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    switchboard::cli::run()
+}

@@ -1,1 +1,250 @@
-//! pipeline.
+//! One call through the seven rooms, in order: this file is their table of contents. A [`Call`] and
+//! its [`Peer`] in, a recorded [`Reply`] out, whatever happens on the way.
+
+mod error;
+mod facts;
+mod replies;
+mod running;
+mod snapshot;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::mpsc::Sender;
+use tracing::Instrument;
+
+use crate::admission::{Admission, Caller, Peer};
+use crate::call::Call;
+use crate::catalog::Tool;
+use crate::ledger::Ledger;
+use crate::normalize::{self, Reply};
+use crate::policy::Authorized;
+use crate::sandbox::{Event, Sandbox};
+use crate::schema::Change;
+
+pub use error::CallError;
+use facts::Facts;
+pub use replies::Config as RepliesConfig;
+use replies::Replies;
+use running::Running;
+pub use snapshot::Snapshot;
+
+/// The rooms, wired together. The only way to run a tool.
+#[derive(Debug)]
+pub struct Pipeline {
+    admission: Admission,
+    snapshot: ArcSwap<Snapshot>,
+    replies: Replies,
+    sandbox: Sandbox,
+    ledger: Ledger,
+    running: Running,
+}
+
+/// What a call would do, found without running it.
+#[derive(Debug)]
+pub struct Preview {
+    /// The tool's declared name.
+    pub tool_name: String,
+    /// The arguments that would run, as canonical JSON text.
+    pub arguments_json: String,
+    /// What was changed in them.
+    pub repairs: Vec<Change>,
+    /// Ids of the policies that permit the call.
+    pub policies: Vec<String>,
+}
+
+impl Pipeline {
+    /// Wires the rooms.
+    pub fn new(
+        admission: Admission,
+        snapshot: Snapshot,
+        replies: &RepliesConfig,
+        sandbox: Sandbox,
+        ledger: Ledger,
+    ) -> Self {
+        sandbox.furnish(snapshot.catalog.tools());
+        Self {
+            admission,
+            snapshot: ArcSwap::from_pointee(snapshot),
+            replies: Replies::new(replies),
+            sandbox,
+            ledger,
+            running: Running::default(),
+        }
+    }
+
+    /// Runs one call to its recorded reply. Dropping the future ends the tool, but loses the record:
+    /// callers spawn it and cancel by [`Pipeline::cancel`] instead.
+    pub async fn call(&self, call: Call, peer: &Peer, events: Option<Sender<Event>>) -> Reply {
+        let caller = self.admission.identify(peer);
+        let mut facts = Facts::new(&call, &caller);
+        let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
+        async {
+            let outcome = self.bounded(&call, peer, events, &mut facts).await;
+            let reply = match outcome {
+                Ok(reply) => reply,
+                Err(error) => facts.refuse(&call, &error),
+            };
+            self.record(&call, facts, reply).await
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// The stages, until the caller cancels or its deadline passes.
+    async fn bounded(
+        &self,
+        call: &Call,
+        peer: &Peer,
+        events: Option<Sender<Event>>,
+        facts: &mut Facts,
+    ) -> Result<Reply, CallError> {
+        let running = self.running.enter(&call.id, facts.caller())?;
+        tokio::select! {
+            biased;
+            () = running.cancelled() => Err(CallError::Cancelled),
+            () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
+            outcome = self.stages(call.clone(), peer, events, facts) => outcome,
+        }
+    }
+
+    /// Rooms 1 to 6, with the cache between policy and sandbox.
+    async fn stages(
+        &self,
+        call: Call,
+        peer: &Peer,
+        events: Option<Sender<Event>>,
+        facts: &mut Facts,
+    ) -> Result<Reply, CallError> {
+        let snapshot = self.snapshot.load_full();
+        let authorized = self.decide(call.clone(), peer, &snapshot, facts)?;
+        let question = self.replies.question(&call, &authorized)?;
+        facts.visited(question.visit.clone());
+        let run = self.execute(&snapshot, authorized, events, facts);
+        self.replies.answer(&call, question, run).await
+    }
+
+    /// Rooms 1 to 4: everything that is decided before something runs.
+    fn decide(
+        &self,
+        call: Call,
+        peer: &Peer,
+        snapshot: &Snapshot,
+        facts: &mut Facts,
+    ) -> Result<Authorized, CallError> {
+        let admitted = facts.stage("admit", || self.admission.admit(call, peer))?;
+        let visible = |caller: &Caller, tool: &Tool| snapshot.policies.visible(caller, tool);
+        let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
+        facts.resolved(&resolved);
+        if let Some(per_second) = resolved.tool.calls_per_second {
+            self.admission.meter(
+                &resolved.admitted.caller,
+                &resolved.tool.name,
+                per_second,
+            )?;
+        }
+        let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
+        facts.checked(&checked);
+        let authorized = facts.stage("authorize", || snapshot.policies.authorize(checked))?;
+        facts.authorized(&authorized);
+        Ok(authorized)
+    }
+
+    /// Rooms 5 and 6: runs the tool and shapes what came of it.
+    async fn execute(
+        &self,
+        snapshot: &Snapshot,
+        authorized: Authorized,
+        events: Option<Sender<Event>>,
+        facts: &mut Facts,
+    ) -> Result<Reply, CallError> {
+        let ran = self.sandbox.run(authorized, events).instrument(tracing::info_span!("run")).await?;
+        facts.ran(&ran);
+        Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
+    }
+
+    /// Room 7: no reply leaves before its record is kept.
+    async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Reply {
+        self.replies.settle(facts.visit(), &reply);
+        reply.set_latency(call.received.elapsed());
+        let record = facts.record(&reply);
+        match self.ledger.record(record).instrument(tracing::info_span!("record")).await {
+            Ok(()) => reply,
+            Err(error) => {
+                tracing::error!(%error, "a call could not be recorded");
+                facts.refuse(call, &CallError::Ledger(error))
+            }
+        }
+    }
+
+    /// Decides a call without running, counting or recording it.
+    pub fn validate(&self, call: Call, peer: &Peer) -> Result<Preview, CallError> {
+        let mut facts = Facts::new(&call, &self.admission.identify(peer));
+        let snapshot = self.snapshot.load_full();
+        let authorized = self.decide(call, peer, &snapshot, &mut facts)?;
+        let checked = authorized.checked;
+        Ok(Preview {
+            tool_name: checked.resolved.tool.name.clone(),
+            arguments_json: checked.arguments.canonical,
+            repairs: checked.arguments.repairs,
+            policies: authorized.decision.policies,
+        })
+    }
+
+    /// Ends a running call of this caller; false when there is none with that id.
+    pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
+        self.running.cancel(call_id, &self.admission.identify(peer).name)
+    }
+
+    /// Ends every running call, for the end of a drain.
+    pub fn cancel_all(&self) {
+        self.running.cancel_all();
+    }
+
+    /// Admits nothing from now on.
+    pub fn close(&self) {
+        self.admission.close();
+    }
+
+    /// The tools that this caller may be able to use, by name.
+    pub fn tools(&self, peer: &Peer) -> (Vec<Arc<Tool>>, String) {
+        let caller = self.admission.identify(peer);
+        let snapshot = self.snapshot.load();
+        let visible = |tool: &&Arc<Tool>| snapshot.policies.visible(&caller, tool);
+        let tools = snapshot.catalog.tools().iter().filter(visible).cloned().collect();
+        (tools, snapshot.catalog.digest().to_owned())
+    }
+
+    /// Who is at the other end.
+    pub fn identify(&self, peer: &Peer) -> Caller {
+        self.admission.identify(peer)
+    }
+
+    /// The records.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What is in force now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Puts a new catalog and policies in force. Running calls end under the old ones.
+    pub fn replace(&self, snapshot: Snapshot) {
+        self.sandbox.furnish(snapshot.catalog.tools());
+        self.snapshot.store(Arc::new(snapshot));
+    }
+}
+
+/// Ends when the time is over; never without one.
+fn passed(remaining: Option<Duration>) -> impl Future<Output = ()> {
+    async move {
+        match remaining {
+            Some(remaining) => tokio::time::sleep(remaining).await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,13 +1,60 @@
 //! Room 5: runs an authorized call in a sandbox and always removes it. [`Authorized`] in,
-//! [`Ran`] out.
+//! [`Ran`] out. Takes no decision about the call; what came of it is shaped by the next room.
 
-use std::time::Duration;
+mod config;
+mod desk;
+mod egress;
+mod engine;
+mod error;
+mod exchange;
+mod facts;
+mod hub;
+mod keeper;
+mod link;
+mod member;
+mod order;
+mod outcome;
+mod pool;
+mod recipe;
+mod teardown;
+#[cfg(test)]
+mod tests;
+mod verdict;
 
-use bytes::Bytes;
-use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use crate::catalog::Limits;
+use arc_swap::ArcSwap;
+use metrics::counter;
+use switchboard_runner::{Report, Request};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio_util::compat::FuturesAsyncReadCompatExt;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::catalog::{Limits, Tier, Tool};
 use crate::policy::Authorized;
+use desk::Seat;
+use engine::Engine;
+use exchange::{Heard, Parcel, Silence, exchange};
+use hub::{Grant, Hub};
+use member::{Registry, Yard};
+use order::Order;
+use pool::Pools;
+use recipe::{Images, Owner, Recipe};
+use teardown::Reaper;
+
+pub use config::Config;
+pub use egress::GateLimits;
+pub use error::Error;
+pub use facts::{EngineFacts, ImageFact, inspect_engine};
+pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
+
+/// Longest drain.
+const DRAIN: Duration = Duration::from_secs(15);
+/// Added to the life of a container over what its age limits allow: the longest call, and slack.
+const LIFE_SLACK: Duration = Duration::from_secs(3600);
 
 /// A call that ran, however it ended.
 #[derive(Debug)]
@@ -16,119 +63,287 @@ pub struct Ran {
     pub(crate) outcome: Outcome,
 }
 
-/// What happened in the sandbox.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// The verdict.
-    pub end: End,
-    /// Standard output up to the cap (for an HTTP tool: empty).
-    pub stdout: Bytes,
-    /// Standard error up to the cap.
-    pub stderr: Bytes,
-    /// The upstream's answer, for an HTTP tool that got one.
-    pub http: Option<HttpAnswer>,
-    /// Bytes written to standard output before any cap.
-    pub stdout_bytes: u64,
-    /// Bytes written to standard error before any cap.
-    pub stderr_bytes: u64,
-    /// Processes killed by the kernel for want of memory, the tool itself or a child.
-    pub oom_kills: u64,
-    /// Each attempt to connect.
-    pub egress: Vec<EgressAttempt>,
-    /// Whether a started container was waiting.
-    pub pool: PoolUse,
-    /// Waiting for a container.
-    pub queue: Duration,
-    /// From container in hand to the end of the tool, less the tool's own time.
-    pub sandbox: Duration,
-    /// The tool's own wall time.
-    pub tool: Duration,
-    /// The tool's processor time.
-    pub cpu: Duration,
-    /// The tool's peak resident memory in bytes.
-    pub peak_memory: u64,
-    /// Id of the image that ran.
-    pub image_digest: String,
-    /// Id of the container.
-    pub container: String,
-    /// The limits that were enforced.
-    pub limits: Limits,
-}
-
-/// Distinct verdicts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// The tool exited with this code.
-    Exited(i32),
-    /// This signal ended it, and neither a limit nor we sent it.
-    Signaled(i32),
-    /// The program could not be started.
-    NotStarted(String),
-    /// The wall time passed.
-    Timeout,
-    /// The memory limit ended it.
-    OutOfMemory,
-    /// The process limit ended it.
-    ProcessLimit,
-    /// It wrote too much.
-    OutputLimit,
-    /// It filled its scratch disk.
-    DiskLimit,
-    /// The caller gave up or cancelled.
-    Cancelled,
-    /// The container or the engine went away under it.
-    Lost(String),
-}
-
-/// Whether a started container was waiting for the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PoolUse {
-    /// One was ready.
-    Hit,
-    /// One became ready while the call waited.
-    Waited,
-    /// One was made for the call.
-    Cold,
-}
-
-/// One attempt of a tool to connect somewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct EgressAttempt {
-    /// Host as the tool named it.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// The address connected to; `None` when none was.
-    pub address: Option<String>,
-    /// Whether it was allowed.
-    pub allowed: bool,
-    /// Why not, or what went wrong; empty for a good one.
+/// Whether calls can be served.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Readiness {
+    /// The engine answers, and each pool has members.
+    pub ready: bool,
+    /// Why not; empty when ready.
     pub reason: String,
-    /// Bytes sent by the tool.
-    pub sent: u64,
-    /// Bytes received by the tool.
-    pub received: u64,
 }
 
-/// The upstream's answer to an HTTP tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpAnswer {
-    /// Status code.
-    pub status: u16,
-    /// Header names in lower case, and values.
-    pub headers: Vec<(String, String)>,
-    /// The body, decompressed, up to the output cap.
-    pub body: Bytes,
+/// The sandbox room. Clones share everything.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    hub: Arc<Hub>,
 }
 
-/// Something a running call says before its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The tool was started.
-    Started,
-    /// A piece of standard output.
-    Stdout(Bytes),
-    /// A piece of standard error.
-    Stderr(Bytes),
+impl Sandbox {
+    /// Starts the room's tasks. An engine that does not answer is no error: the room becomes ready
+    /// when it does, and refuses calls until then.
+    pub async fn start(
+        config: Config,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
+        config.check()?;
+        let engine = Engine::new(config.engine.clone(), config.engine_timeout());
+        let engine = Arc::new(engine);
+        let (waste, queue) = mpsc::unbounded_channel();
+        let registry = Registry::new(waste);
+        let owner = Owner {
+            instance: config.instance.clone(),
+            boot: uuid::Uuid::new_v4().simple().to_string(),
+            lifetime: config.idle().max(config.worker_age()) + LIFE_SLACK,
+        };
+        let hub = Arc::new(Hub {
+            images: ArcSwap::default(),
+            reaper: Reaper::new(
+                Arc::clone(&engine),
+                Arc::clone(&registry),
+                owner.clone(),
+            ),
+            yard: Yard {
+                engine,
+                registry,
+                owner,
+                tasks: tasks.clone(),
+            },
+            pools: Mutex::new(Pools::default()),
+            posts: Mutex::new(HashMap::new()),
+            lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
+            capacity: Arc::new(Semaphore::new(config.containers())),
+            creates: Arc::new(Semaphore::new(config.parallel())),
+            changed: Notify::new(),
+            urgent: Notify::new(),
+            suspect: Notify::new(),
+            readiness: watch::Sender::new(Readiness {
+                ready: false,
+                reason: "the sandbox is starting".to_owned(),
+            }),
+            tasks,
+            stop,
+            drained: CancellationToken::new(),
+            config,
+        });
+        keeper::start(&hub, queue);
+        Ok(Self { hub })
+    }
+
+    /// Sets which pools there are, from the profiles of `tools`. Reads the images file anew, so a
+    /// rebuilt image takes over here; containers of pools no longer wanted are removed.
+    pub fn furnish(&self, tools: &[Arc<Tool>]) {
+        let mut lacking = Vec::new();
+        match Images::read(&self.hub.config.images) {
+            Ok(images) => self.hub.images.store(Arc::new(images)),
+            Err(error) => lacking.push(error.line()),
+        }
+        let images = self.hub.images.load();
+        let mut wanted = HashMap::new();
+        for tool in tools {
+            let profile = &tool.profile;
+            match Recipe::new(profile, &images) {
+                Ok(recipe) => {
+                    wanted.insert(profile.name.clone(), (recipe, profile.pool));
+                }
+                Err(error) => {
+                    let line = format!("profile `{}`: {}", profile.name, error.line());
+                    if !lacking.contains(&line) {
+                        lacking.push(line);
+                    }
+                }
+            }
+        }
+        let wanted = wanted.into_values().collect();
+        *self.hub.lacking() = lacking;
+        let drained = self.hub.pools().furnish(wanted, Instant::now());
+        drop(drained);
+        keeper::report(&self.hub);
+        self.hub.changed.notify_one();
+    }
+
+    /// Runs an authorized call. An error means that it did not run. Dropping the future cancels the
+    /// call: its tool is killed and its container removed.
+    pub async fn run(
+        &self,
+        authorized: Authorized,
+        events: Option<mpsc::Sender<Event>>,
+    ) -> Result<Ran, Error> {
+        let order = Order::new(&authorized)?;
+        let outcome = self.execute(order, events).await?;
+        Ok(Ran {
+            authorized,
+            outcome,
+        })
+    }
+
+    /// Whether calls can be served, now and whenever it changes.
+    pub fn readiness(&self) -> watch::Receiver<Readiness> {
+        self.hub.readiness.subscribe()
+    }
+
+    /// Ends the room: every container of this boot is removed, also those of running calls. Returns
+    /// when they are gone, or after 15 s; what is left then goes at the next start.
+    pub async fn drain(&self) {
+        self.hub.stop.cancel();
+        drop(self.hub.pools().clear());
+        self.hub.posts().clear();
+        self.hub.reaper.drain(DRAIN).await;
+        self.hub.drained.cancel();
+    }
+
+    async fn execute(
+        &self,
+        order: Order,
+        events: Option<mpsc::Sender<Event>>,
+    ) -> Result<Outcome, Error> {
+        let asked = Instant::now();
+        let left = remaining(order.deadline)?;
+        let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
+        let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
+        let grant = match order.profile.tier {
+            Tier::Call => self.hub.take(&recipe, patience).await?,
+            Tier::Worker => self.hub.join(&recipe, &order.scope, patience).await?,
+        };
+        let queue = asked.elapsed();
+        let use_label = match grant.pool {
+            PoolUse::Hit => "hit",
+            PoolUse::Waited => "waited",
+            PoolUse::Cold => "cold",
+        };
+        counter!("switchboard_sandbox_pool_total", "use" => use_label).increment(1);
+        let outcome = self.serve(&order, &grant, events.as_ref()).await?;
+        let end = verdict::label(&outcome.end);
+        counter!("switchboard_sandbox_verdicts_total", "end" => end).increment(1);
+        Ok(Outcome { queue, ..outcome })
+    }
+
+    /// One call in a container that is at hand.
+    async fn serve(
+        &self,
+        order: &Order,
+        grant: &Grant,
+        events: Option<&mpsc::Sender<Event>>,
+    ) -> Result<Outcome, Error> {
+        let begun = Instant::now();
+        let mut limits = order.profile.limits;
+        if let Some(left) = remaining(order.deadline)? {
+            limits.wall = limits.wall.min(left);
+        }
+        let shared = grant.holding.is_shared();
+        let request = request(order, &limits, !shared);
+        let parcel = Parcel::pack(&request, &order.stdin)?;
+        let link = grant.holding.member().link();
+        let seat = order
+            .profile
+            .egress
+            .as_ref()
+            .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
+        let mut heard = Heard::default();
+        let said = match link.open().await {
+            Some(stream) => {
+                let bound = limits.wall + self.hub.config.grace();
+                exchange(stream.compat(), &parcel, bound, events, &mut heard).await
+            }
+            None => Err(Silence::Gone("the container ended before the call".to_owned())),
+        };
+        if said == Err(Silence::Late) {
+            link.cut();
+        }
+        let egress = seat.map(Seat::close).unwrap_or_default();
+        let end = match &said {
+            Ok(report) => verdict::judge(report, shared),
+            Err(silence) => self.explain(silence, heard.started),
+        };
+        let report = said.unwrap_or_else(|_silence| silent(&heard));
+        let tool = Duration::from_micros(report.wall_us);
+        let (end, http, stdout) = answer(order, end, heard.stdout);
+        Ok(Outcome {
+            end,
+            stdout,
+            stderr: heard.stderr.into(),
+            http,
+            stdout_bytes: report.stdout_bytes,
+            stderr_bytes: report.stderr_bytes,
+            oom_kills: report.oom_kills,
+            egress,
+            pool: grant.pool,
+            queue: Duration::ZERO,
+            sandbox: begun.elapsed().saturating_sub(tool),
+            tool,
+            cpu: Duration::from_micros(report.cpu_us),
+            peak_memory: report.peak_bytes,
+            image_digest: grant.holding.member().recipe.key.image.clone(),
+            container: grant.holding.member().id.clone(),
+            limits,
+        })
+    }
+
+    /// The verdict when there is no report.
+    fn explain(&self, silence: &Silence, started: bool) -> End {
+        match silence {
+            Silence::Gone(_) if self.hub.stop.is_cancelled() => End::Cancelled,
+            Silence::Gone(reason) => End::Lost(reason.clone()),
+            Silence::Late if started => End::Timeout,
+            Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
+        }
+    }
+}
+
+/// Time left for the caller; an error once less than a millisecond is left.
+fn remaining(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
+    let Some(at) = deadline else { return Ok(None) };
+    let left = at.saturating_duration_since(Instant::now());
+    if left < Duration::from_millis(1) {
+        return Err(Error::Deadline);
+    }
+    Ok(Some(left))
+}
+
+fn request(order: &Order, limits: &Limits, last: bool) -> Request {
+    Request {
+        nonce: uuid::Uuid::new_v4().simple().to_string(),
+        argv: order.argv.clone(),
+        env: order.env.clone(),
+        cwd: "/tmp".to_owned(),
+        wall_ms: u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX),
+        output_bytes: limits.output,
+        open_files: u64::from(limits.open_files),
+        file_bytes: limits.disk,
+        egress: order.profile.egress.is_some(),
+        last,
+    }
+}
+
+/// What is known of a call without a report.
+fn silent(heard: &Heard) -> Report {
+    let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    Report {
+        nonce: String::new(),
+        exit: switchboard_runner::Exit::NotStarted(String::new()),
+        stopped: None,
+        wall_us: 0,
+        cpu_us: 0,
+        peak_bytes: 0,
+        stdout_bytes: length(&heard.stdout),
+        stderr_bytes: length(&heard.stderr),
+        oom_kills: 0,
+        forks_refused: 0,
+        disk_full: false,
+    }
+}
+
+/// Reads the HTTP client's answer off its standard output.
+fn answer(order: &Order, end: End, stdout: Vec<u8>) -> (End, Option<HttpAnswer>, bytes::Bytes) {
+    if !order.http || end != End::Exited(0) {
+        return (end, None, stdout.into());
+    }
+    match order::parse_answer(stdout.into()) {
+        Some(answer) => (end, Some(answer), bytes::Bytes::new()),
+        None => (
+            End::Lost("the HTTP client wrote no answer".to_owned()),
+            None,
+            bytes::Bytes::new(),
+        ),
+    }
 }

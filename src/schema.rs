@@ -1,9 +1,33 @@
-//! Room 3: are the arguments what the tool's schema says. [`Resolved`] in, [`Checked`] out.
+//! Room 3: are the arguments what the tool's schema says. [`Resolved`] in, [`Checked`] out, its
+//! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
+
+mod canon;
+mod reader;
+mod repair;
+mod validator;
+mod violation;
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::catalog::Resolved;
+use crate::call::{Code, Failure};
+use crate::catalog::{Repair, Resolved, Tool};
+
+pub use canon::{canonical, digest};
+pub(crate) use reader::{Bounds, read};
+pub use reader::{Flaw, FlawKind};
+pub use violation::Violation;
+
+use validator::Compiled;
+use violation::explain;
+
+/// Largest arguments, in bytes of JSON text.
+pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
+/// Deepest arguments, in levels of arrays and objects.
+pub const MAX_DEPTH: usize = 64;
 
 /// Arguments that fit their schema, after every repair and default.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,16 +42,19 @@ pub struct Arguments {
     pub repairs: Vec<Change>,
 }
 
-/// One repair.
+/// One repair. Texts are shortened beyond 200 characters, secrets are `"***"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What was done: `type`, `rename`, `default`, `decode`, `enum`, `integer`, `unwrap`.
+    /// What was done: `type` (text to number or boolean, number to text), `rename`, `default`,
+    /// `decode` (JSON text to what it holds), `enum`, `integer` (5.0 to 5), `unwrap` (the real
+    /// arguments stood inside an envelope), `drop` (empty text or null where nothing was meant),
+    /// or `more` (`to` counts the changes that are not listed).
     pub kind: String,
     /// JSON Pointer of the place after the repair.
     pub pointer: String,
-    /// JSON text before; empty when there was nothing.
+    /// JSON text before; empty when there was nothing. For `rename` the old name.
     pub from: String,
-    /// JSON text after.
+    /// JSON text after; empty when there is nothing. For `rename` the new name.
     pub to: String,
 }
 
@@ -37,3 +64,201 @@ pub struct Checked {
     pub(crate) resolved: Resolved,
     pub(crate) arguments: Arguments,
 }
+
+/// Why arguments were refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// The text is not the JSON it should be.
+    #[error("the arguments cannot be read: {0}")]
+    Unreadable(Flaw),
+    /// JSON, but not an object.
+    #[error("the arguments must be a JSON object, but are {0}")]
+    NotObject(String),
+    /// An object that does not fit the schema.
+    #[error("{}", headline(.violations, *.total))]
+    Violations {
+        /// The first of them, in the terms of the caller.
+        violations: Vec<Violation>,
+        /// How many there are in all.
+        total: usize,
+        /// Repairs that were tried and did not suffice.
+        repairs: Vec<Change>,
+    },
+    /// The tool's schema did not compile, or was never compiled.
+    #[error("the schema of the tool `{0}` could not be used when it was loaded: mend its definition")]
+    NotCompiled(String),
+}
+
+fn headline(violations: &[Violation], total: usize) -> String {
+    let first = violations.first().map_or("", |first| &first.message);
+    match total.saturating_sub(1) {
+        0 => first.to_owned(),
+        1 => format!("{first} (and 1 more place)"),
+        more => format!("{first} (and {more} more places)"),
+    }
+}
+
+impl Error {
+    /// The error as it stands in a reply.
+    pub fn failure(&self) -> Failure {
+        let details = match self {
+            Self::Unreadable(flaw) => json!({
+                "violations": [{
+                    "pointer": flaw.pointer,
+                    "kind": flaw.kind.as_str(),
+                    "message": flaw.message,
+                    "expected": null,
+                    "got": null,
+                }],
+                "repairs": [],
+                "offset": flaw.offset,
+                "line": flaw.line,
+                "column": flaw.column,
+            }),
+            Self::NotObject(got) => json!({
+                "violations": [{
+                    "pointer": "",
+                    "kind": "type",
+                    "message": self.to_string(),
+                    "expected": {"type": "object"},
+                    "got": got,
+                }],
+                "repairs": [],
+            }),
+            Self::Violations {
+                violations,
+                total,
+                repairs,
+            } => json!({"violations": violations, "total": total, "repairs": repairs}),
+            Self::NotCompiled(_) => {
+                return Failure::new(Code::Internal, self.to_string());
+            }
+        };
+        Failure::new(Code::SchemaValidationError, self.to_string()).with_details(details)
+    }
+}
+
+// === impl Schemas ===
+
+/// The compiled validators of a catalog, by the tools' digests.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    tools: HashMap<String, Arc<Compiled>>,
+}
+
+impl Schemas {
+    /// Compiles the schemas of `tools`. A tool whose schema cannot be used is named with the
+    /// reason; [`Schemas::check`] refuses its calls.
+    pub fn compile(tools: &[Arc<Tool>]) -> (Self, Vec<(String, String)>) {
+        Self::compile_reusing(tools, &Self::default())
+    }
+
+    /// Like [`Schemas::compile`], but takes over what `previous` has of unchanged tools.
+    pub fn compile_reusing(tools: &[Arc<Tool>], previous: &Self) -> (Self, Vec<(String, String)>) {
+        let mut compiled = HashMap::with_capacity(tools.len());
+        let mut problems = Vec::new();
+        for tool in tools {
+            let built = match previous.tools.get(&tool.digest) {
+                Some(known) => Ok(Arc::clone(known)),
+                None => Compiled::build(tool).map(Arc::new),
+            };
+            match built {
+                Ok(validators) => {
+                    compiled.insert(tool.digest.clone(), validators);
+                }
+                Err(why) => problems.push((tool.name.clone(), why)),
+            }
+        }
+        (Self { tools: compiled }, problems)
+    }
+
+    /// Checks, and where needed repairs, the arguments of a call.
+    pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
+        let text = &resolved.admitted.call.arguments_json;
+        let result = self.check_text(&resolved.tool, text);
+        let outcome = match &result {
+            Ok(arguments) if arguments.repairs.is_empty() => "ok",
+            Ok(_) => "repaired",
+            Err(_) => "refused",
+        };
+        metrics::counter!("switchboard_schema_checks_total", "outcome" => outcome).increment(1);
+        let arguments = result?;
+        Ok(Checked {
+            resolved,
+            arguments,
+        })
+    }
+
+    /// Checks arguments given as JSON text against `tool`. Cost is bounded whatever comes.
+    pub fn check_text(&self, tool: &Tool, arguments_json: &str) -> Result<Arguments, Error> {
+        let compiled = self
+            .tools
+            .get(&tool.digest)
+            .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
+        let bounds = Bounds {
+            bytes: MAX_ARGUMENTS_BYTES,
+            depth: MAX_DEPTH,
+        };
+        let value = read(arguments_json, bounds).map_err(Error::Unreadable)?;
+        let (value, repairs) = match tool.repair {
+            Repair::Off => (take_valid(compiled, value)?, Vec::new()),
+            Repair::Safe => repair::repair(tool, compiled, value)?,
+        };
+        let canonical = canonical(&value);
+        Ok(Arguments {
+            digest: digest(&canonical),
+            canonical,
+            value,
+            repairs,
+        })
+    }
+
+    /// Checks the data of a successful reply against the tool's output schema, if it has one.
+    pub fn check_output(&self, tool: &Tool, data: &Value) -> Result<(), Vec<Violation>> {
+        let output = self
+            .tools
+            .get(&tool.digest)
+            .and_then(|compiled| compiled.output.as_ref())
+            .zip(tool.output_schema.as_ref());
+        let Some((validator, schema)) = output else {
+            return Ok(());
+        };
+        let (violations, _) = explain(validator.iter_errors(data), schema);
+        if violations.is_empty() {
+            Ok(())
+        } else {
+            Err(violations)
+        }
+    }
+}
+
+/// `value` itself when it is an object and fits.
+fn take_valid(compiled: &Compiled, value: Value) -> Result<Value, Error> {
+    if !value.is_object() {
+        return Err(Error::NotObject(kind_of(&value).to_owned()));
+    }
+    if compiled.root.is_valid(&value) {
+        return Ok(value);
+    }
+    let (violations, total) = explain(compiled.root.iter_errors(&value), compiled.schema());
+    Err(Error::Violations {
+        violations,
+        total,
+        repairs: Vec::new(),
+    })
+}
+
+/// The JSON type of a value, with its article.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,102 @@
-//! server.
+//! The daemon: wires the rooms, opens the listeners, reloads on change, drains on SIGTERM.
+
+mod error;
+mod health;
+mod http;
+mod listen;
+mod reload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admission::Admission;
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::pipeline::{Pipeline, Snapshot};
+use crate::sandbox::Sandbox;
+use crate::telemetry::Telemetry;
+
+pub use error::Error;
+pub use listen::Bound;
+
+/// What the parts of the running daemon share.
+#[derive(Debug, Clone)]
+pub(crate) struct Daemon {
+    pub(crate) config: Arc<Config>,
+    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) sandbox: Sandbox,
+    /// Tasks that serve; they end when `stop` is cancelled.
+    pub(crate) tasks: TaskTracker,
+    /// Running calls; drain waits for them.
+    pub(crate) calls: TaskTracker,
+    /// Ends everything.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Runs the daemon until SIGTERM or SIGINT, then drains it.
+pub async fn serve(config: Config) -> Result<(), Error> {
+    let telemetry = Telemetry::install(&config.telemetry)?;
+    let daemon = start(config).await?;
+    let listeners = listen::bind(&daemon.config.server).await?;
+    let health = health::start(&daemon).await;
+    reload::watch(&daemon);
+    http::serve(&daemon, listeners.metrics, telemetry.metrics());
+    let bound = listeners.bound.clone();
+    listeners.serve(&daemon, &health)?;
+    bound.announce(&daemon.config.server)?;
+    until_told_to_stop().await?;
+    drain(&daemon, &health).await;
+    telemetry.close();
+    Ok(())
+}
+
+async fn start(config: Config) -> Result<Daemon, Error> {
+    let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
+    let ledger = Ledger::open(&config.ledger)?;
+    let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
+    let snapshot = Snapshot::load(&config.policies.folder, &|name| sandbox.image(name), None)?;
+    reload::report(&snapshot);
+    let admission = Admission::new(config.admission.clone());
+    let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
+    let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
+    Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })
+}
+
+async fn until_told_to_stop() -> Result<(), Error> {
+    let system = |source| Error::System { what: "cannot wait for signals", source };
+    let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
+        _ = interrupt.recv() => tracing::info!("SIGINT: draining"),
+    }
+    Ok(())
+}
+
+/// No new calls; running ones end, or are cancelled at the grace limit; containers gone.
+async fn drain(daemon: &Daemon, health: &health::Health) {
+    health.draining().await;
+    daemon.pipeline.close();
+    daemon.calls.close();
+    let grace = daemon.config.server.drain_grace;
+    if tokio::time::timeout(grace, daemon.calls.wait()).await.is_err() {
+        tracing::warn!(running = daemon.calls.len(), "the grace time is over: cancelling");
+        daemon.pipeline.cancel_all();
+        if tokio::time::timeout(Duration::from_secs(5), daemon.calls.wait()).await.is_err() {
+            tracing::error!(running = daemon.calls.len(), "calls did not end when cancelled");
+        }
+    }
+    daemon.stop.cancel();
+    daemon.sandbox.drain().await;
+    daemon.tasks.close();
+    if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait()).await.is_err() {
+        tracing::warn!("some connections stayed open and are cut");
+    }
+    if let Err(error) = daemon.pipeline.ledger().flush().await {
+        tracing::error!(%error, "the ledger could not be flushed");
+    }
+}

@@ -1,1 +1,9 @@
-//! service.
+//! The gRPC face: wire types in, wire types out. Thinks nothing; `pipeline` does.
+
+mod arrival;
+mod status;
+mod tools;
+mod underway;
+mod wire;
+
+pub use tools::Tools;

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::file::{Fault, parse_toml};
+use super::units::{Cores, Size, Span};
+
 /// One sandbox profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Profile {
@@ -89,4 +92,183 @@ pub struct Pool {
     pub min: u32,
     /// Never more than so many; default 8.
     pub max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(3),
+            memory: 512 << 20,
+            cpu_millis: 1000,
+            processes: 64,
+            output: 1 << 20,
+            disk: 64 << 20,
+            inodes: 4096,
+            open_files: 256,
+        }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { min: 1, max: 8 }
+    }
+}
+
+/// A profile as it stands in its file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    image: String,
+    #[serde(default = "call")]
+    tier: Tier,
+    #[serde(default = "runc")]
+    runtime: Runtime,
+    #[serde(default)]
+    limits: LimitsFile,
+    egress: Option<Vec<EgressRule>>,
+    pool: Option<PoolFile>,
+}
+
+const fn call() -> Tier {
+    Tier::Call
+}
+
+const fn runc() -> Runtime {
+    Runtime::Runc
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsFile {
+    wall: Option<Span>,
+    memory: Option<Size>,
+    cpus: Option<Cores>,
+    processes: Option<u32>,
+    output: Option<Size>,
+    disk: Option<Size>,
+    inodes: Option<u64>,
+    open_files: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PoolFile {
+    min: Option<u32>,
+    max: Option<u32>,
+}
+
+/// Reads the text of one profile.
+pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
+    let file: ProfileFile = parse_toml(text)?;
+    if file.image.trim().is_empty() {
+        return Err(Fault::new(
+            "image",
+            "is empty; name an image of sandbox-images",
+        ));
+    }
+    let limits = limits(file.limits)?;
+    let egress = match file.egress {
+        Some(rules) => Some(rules.into_iter().map(rule).collect::<Result<_, _>>()?),
+        None => None,
+    };
+    let usual = Pool::default();
+    let pool = file.pool.map_or(usual, |pool| {
+        let max = pool.max.unwrap_or(usual.max);
+        Pool {
+            min: pool.min.unwrap_or(usual.min.min(max)),
+            max,
+        }
+    });
+    if pool.max == 0 || pool.min > pool.max {
+        let message = format!(
+            "min {} and max {} do not fit; max is at least 1 and at least min",
+            pool.min, pool.max
+        );
+        return Err(Fault::new("pool", message));
+    }
+    Ok(Profile {
+        name: name.to_owned(),
+        image: file.image,
+        tier: file.tier,
+        runtime: file.runtime,
+        limits,
+        egress,
+        pool,
+    })
+}
+
+fn limits(file: LimitsFile) -> Result<Limits, Fault> {
+    let usual = Limits::default();
+    let limits = Limits {
+        wall: file.wall.map_or(usual.wall, |wall| wall.0),
+        memory: file.memory.map_or(usual.memory, |size| size.0),
+        cpu_millis: file.cpus.map_or(usual.cpu_millis, |cores| cores.0),
+        processes: file.processes.unwrap_or(usual.processes),
+        output: file.output.map_or(usual.output, |size| size.0),
+        disk: file.disk.map_or(usual.disk, |size| size.0),
+        inodes: file.inodes.unwrap_or(usual.inodes),
+        open_files: file.open_files.unwrap_or(usual.open_files),
+    };
+    // Zero means "no limit" to the engine, so it is never passed on.
+    let least = [
+        ("wall", limits.wall >= Duration::from_millis(1), "1ms"),
+        // The engine refuses less.
+        ("memory", limits.memory >= 6 << 20, "6MiB"),
+        ("processes", limits.processes >= 2, "2, the runner is one"),
+        ("output", limits.output > 0, "1B"),
+        ("disk", limits.disk >= 4 << 10, "4KiB"),
+        ("inodes", limits.inodes >= 2, "2"),
+        ("open_files", limits.open_files >= 8, "8"),
+    ];
+    match least.into_iter().find(|(_, enough, _)| !enough) {
+        Some((key, _, low)) => Err(Fault::new(
+            format!("limits.{key}"),
+            format!("is too low; the least is {low}"),
+        )),
+        None => Ok(limits),
+    }
+}
+
+/// Brings a rule into the one spelling that the gate compares, or says what is wrong with it.
+fn rule(rule: EgressRule) -> Result<EgressRule, Fault> {
+    let fail = |message: String| Err(Fault::new("egress", message));
+    let host = rule.host.trim_end_matches('.').to_ascii_lowercase();
+    let bare = host.strip_prefix("*.").unwrap_or(&host);
+    let address = bare.parse::<std::net::IpAddr>().is_ok();
+    let label = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    if !address && !bare.split('.').all(label) || address && bare.len() != host.len() {
+        return fail(format!(
+            "`{}` is no host; write an exact name or address, or `*.` and a domain",
+            rule.host
+        ));
+    }
+    if rule.port == 0 {
+        return fail(format!(
+            "the rule for `{host}` needs a port from 1 to 65535"
+        ));
+    }
+    if let Some(wrong) = rule.networks.iter().find(|network| !is_network(network)) {
+        return fail(format!(
+            "`{wrong}` is no network; write for example `127.0.0.0/8`"
+        ));
+    }
+    Ok(EgressRule { host, ..rule })
+}
+
+fn is_network(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else {
+        return false;
+    };
+    let most = match address.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(_)) => 32,
+        Ok(std::net::IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }

@@ -12,7 +12,11 @@ mod harness;
 
 use harness::{container, shell};
 
-const FLAGS: [&str; 3] = ["--tmpfs=/tmp:size=16m,mode=1777", "--memory=64m", "--pids-limit=64"];
+const FLAGS: [&str; 3] = [
+    "--tmpfs=/tmp:size=16m,mode=1777",
+    "--memory=64m",
+    "--pids-limit=64",
+];
 
 /// A call of the smallest program there is in every image: the runner, which refuses the mode.
 fn smallest(last: bool) -> Request {
@@ -29,8 +33,16 @@ fn row(name: &str, value: f64, unit: &str) {
 
 fn quantiles(name: &str, mut times: Vec<Duration>) {
     times.sort();
-    for (part, at) in [("min", 0), ("p50", times.len() / 2), ("p99", times.len() * 99 / 100)] {
-        row(&format!("{name}_{part}"), times[at].as_secs_f64() * 1e3, "ms");
+    for (part, at) in [
+        ("min", 0),
+        ("p50", times.len() / 2),
+        ("p99", times.len() * 99 / 100),
+    ] {
+        row(
+            &format!("{name}_{part}"),
+            times[at].as_secs_f64() * 1e3,
+            "ms",
+        );
     }
 }
 
@@ -61,7 +73,11 @@ async fn worker(count: usize, parallel: usize) {
         }));
     }
     let name = format!("worker_call_{parallel}_at_a_time");
-    row(&format!("{name}_rate"), times.len() as f64 / begun.elapsed().as_secs_f64(), "calls/s");
+    row(
+        &format!("{name}_rate"),
+        times.len() as f64 / begun.elapsed().as_secs_f64(),
+        "calls/s",
+    );
     quantiles(&name, times);
 }
 

@@ -6,6 +6,9 @@
 //! connection that a tool makes to its egress port. Every message on a call stream is a frame:
 //! one byte of [`Kind`], four bytes of big-endian payload length, the payload.
 
+pub mod chunked;
+pub mod http;
+
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol; the daemon refuses a runner that announces another one.

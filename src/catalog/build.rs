@@ -1,0 +1,89 @@
+//! From what a file says to a finished [`Tool`]: finds the profile, checks that the two fit, and
+//! computes the digest that names this very definition.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::digest::digest;
+use super::file::Fault;
+use super::{Profile, Repair, Risk, Target, Tier, Tool};
+
+/// Everything a file says about one tool; the profile is only named.
+#[derive(Debug)]
+pub(super) struct Tooling {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) input_schema: Value,
+    pub(super) output_schema: Option<Value>,
+    pub(super) target: Target,
+    pub(super) profile: String,
+    pub(super) operation: Option<String>,
+    pub(super) risk: Risk,
+    pub(super) idempotent: bool,
+    pub(super) cache_ttl: Option<Duration>,
+    pub(super) repair: Repair,
+    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) summary_fields: Vec<String>,
+    pub(super) calls_per_second: Option<u32>,
+}
+
+/// Makes the tool. `image` is the id of the profile's image; empty when it is not built.
+pub(super) fn finish(
+    tooling: Tooling,
+    source: &str,
+    profile: &Arc<Profile>,
+    image: &str,
+) -> Result<Tool, Fault> {
+    if profile.tier == Tier::Worker && matches!(tooling.target, Target::Command(_)) {
+        let message = format!(
+            "`{}` has the tier `worker`, which runs our own code only; a command needs `call`",
+            profile.name
+        );
+        return Err(Fault::new("profile", message));
+    }
+    let mut tool = Tool {
+        name: tooling.name,
+        description: tooling.description,
+        input_schema: tooling.input_schema,
+        output_schema: tooling.output_schema,
+        target: tooling.target,
+        profile: Arc::clone(profile),
+        source: source.to_owned(),
+        operation: tooling.operation,
+        risk: tooling.risk,
+        idempotent: tooling.idempotent,
+        cache_ttl: tooling.cache_ttl,
+        repair: tooling.repair,
+        aliases: tooling.aliases,
+        summary_fields: tooling.summary_fields,
+        calls_per_second: tooling.calls_per_second,
+        digest: String::new(),
+    };
+    tool.digest = digest(&definition(&tool, image));
+    Ok(tool)
+}
+
+/// The whole definition as one value.
+fn definition(tool: &Tool, image: &str) -> Value {
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "target": tool.target,
+        "profile": *tool.profile,
+        "image": image,
+        "source": tool.source,
+        "operation": tool.operation,
+        "risk": tool.risk,
+        "idempotent": tool.idempotent,
+        "cache_ttl": tool.cache_ttl,
+        "repair": tool.repair,
+        "aliases": tool.aliases,
+        "summary_fields": tool.summary_fields,
+        "calls_per_second": tool.calls_per_second,
+    })
+}

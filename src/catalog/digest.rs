@@ -1,0 +1,47 @@
+//! SHA-256 over canonical JSON: the identity of a tool and of a catalog. Members are sorted as in
+//! RFC 8785; numbers keep the spelling they were given.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The digest of a value, in hex.
+pub(super) fn digest(value: &Value) -> String {
+    let mut hash = Sha256::new();
+    feed(value, &mut hash);
+    hex::encode(hash.finalize())
+}
+
+/// The first `length` hex digits of a text's digest.
+pub(super) fn short(text: &str, length: usize) -> String {
+    let mut all = hex::encode(Sha256::digest(text.as_bytes()));
+    all.truncate(length);
+    all
+}
+
+fn feed(value: &Value, hash: &mut Sha256) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            hash.update(value.to_string());
+        }
+        Value::Array(items) => {
+            hash.update("[");
+            for (index, item) in items.iter().enumerate() {
+                hash.update(if index == 0 { "" } else { "," });
+                feed(item, hash);
+            }
+            hash.update("]");
+        }
+        Value::Object(map) => {
+            let mut members: Vec<(&String, &Value)> = map.iter().collect();
+            members.sort_by(|a, b| a.0.encode_utf16().cmp(b.0.encode_utf16()));
+            hash.update("{");
+            for (index, (key, member)) in members.into_iter().enumerate() {
+                hash.update(if index == 0 { "" } else { "," });
+                hash.update(Value::String(key.clone()).to_string());
+                hash.update(":");
+                feed(member, hash);
+            }
+            hash.update("}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Reads the policies folder: `sandbox/*.toml`, `tools/*.toml` and `openapi/*.toml` in, a
+//! [`Catalog`] out. A broken file costs its own tools only, or nothing when its last good state is
+//! known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::build::{self, Tooling};
+use super::file::{Fault, nearest, read_text};
+use super::openapi::ImportReport;
+use super::{Catalog, Problem, Profile, Tool, manifest, openapi, profile, source};
+
+/// Tells the id of an image by its name; `None` for an image that is not built.
+pub type Images<'i> = &'i dyn Fn(&str) -> Option<String>;
+
+/// One load on its way.
+struct Load<'l> {
+    root: &'l Path,
+    images: Images<'l>,
+    previous: Option<&'l Catalog>,
+    catalog: Catalog,
+    /// Profiles by name, with the id of their image.
+    profiles: BTreeMap<String, (Arc<Profile>, String)>,
+}
+
+impl Catalog {
+    /// Reads a policies folder. Never fails as a whole: see [`Catalog::problems`].
+    ///
+    /// Reads and parses every file, so it takes as long as the largest document: call it where
+    /// blocking is allowed.
+    pub fn load(root: &Path, images: Images<'_>) -> Self {
+        Self::load_with(root, images, None)
+    }
+
+    /// As [`Catalog::load`]; a file that is broken now keeps what it gave to `previous`, and the
+    /// problem says so.
+    pub fn load_with(root: &Path, images: Images<'_>, previous: Option<&Self>) -> Self {
+        let mut load = Load {
+            root,
+            images,
+            previous,
+            catalog: Self::default(),
+            profiles: BTreeMap::new(),
+        };
+        if root.is_dir() {
+            load.read_profiles();
+            for (name, stem) in load.list("tools") {
+                let tools = load.read_manifest(&name, &stem);
+                load.keep_or_take(&name, tools);
+            }
+            for (name, stem) in load.list("openapi") {
+                let tools = load.read_source(&name, &stem);
+                load.keep_or_take(&name, tools);
+            }
+        } else {
+            let message = format!("the policies folder `{}` is not there", root.display());
+            load.problem("", Fault::new("", message), true);
+        }
+        load.catalog.index();
+        load.catalog
+    }
+}
+
+impl Load<'_> {
+    fn problem(&mut self, file: &str, fault: Fault, fatal: bool) {
+        self.catalog.problems.push(Problem {
+            file: file.to_owned(),
+            place: fault.place,
+            message: fault.message,
+            fatal,
+        });
+    }
+
+    /// The TOML files of a subfolder, sorted: path inside the root, and stem.
+    fn list(&mut self, folder: &str) -> Vec<(String, String)> {
+        let entries = match std::fs::read_dir(self.root.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                self.problem(
+                    folder,
+                    Fault::new("", format!("cannot be read: {error}")),
+                    true,
+                );
+                return Vec::new();
+            }
+        };
+        let mut files: Vec<(String, String)> = entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                let stem = name.strip_suffix(".toml")?.to_owned();
+                (!stem.starts_with('.')).then(|| (format!("{folder}/{name}"), stem))
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn read_profiles(&mut self) {
+        for (name, stem) in self.list("sandbox") {
+            let read =
+                read_text(&self.root.join(&name)).and_then(|text| profile::parse(&stem, &text));
+            let profile = match read {
+                Ok(profile) => Arc::new(profile),
+                Err(fault) => {
+                    let kept = self
+                        .previous
+                        .and_then(|old| old.profiles.get(&name))
+                        .cloned();
+                    self.problem(&name, explain(fault, kept.is_some()), true);
+                    match kept {
+                        Some(kept) => kept,
+                        None => continue,
+                    }
+                }
+            };
+            let image = (self.images)(&profile.image).unwrap_or_else(|| {
+                let message = format!(
+                    "names the image `{}`, which is not built; run sandbox-images/build.sh",
+                    profile.image
+                );
+                self.problem(&name, Fault::new("image", message), false);
+                String::new()
+            });
+            self.catalog.profiles.insert(name, Arc::clone(&profile));
+            self.profiles.insert(stem, (profile, image));
+        }
+    }
+
+    fn finish(&self, tooling: Tooling, stem: &str) -> Result<Arc<Tool>, Fault> {
+        let Some((profile, image)) = self.profiles.get(&tooling.profile) else {
+            let wanted = &tooling.profile;
+            let hint = match nearest(wanted, self.profiles.keys().map(String::as_str)).first() {
+                Some(best) => format!("; did you mean `{best}`?"),
+                None => format!("; write sandbox/{wanted}.toml"),
+            };
+            let message = format!("names `{wanted}`, which is no sandbox profile{hint}");
+            return Err(Fault::new("profile", message));
+        };
+        build::finish(tooling, stem, profile, image).map(Arc::new)
+    }
+
+    fn read_manifest(&mut self, name: &str, stem: &str) -> Result<Vec<Arc<Tool>>, Fault> {
+        let text = read_text(&self.root.join(name))?;
+        let tooling = manifest::parse(self.root, stem, &text)?;
+        Ok(vec![self.finish(tooling, stem)?])
+    }
+
+    fn read_source(&mut self, name: &str, stem: &str) -> Result<Vec<Arc<Tool>>, Fault> {
+        let text = read_text(&self.root.join(name))?;
+        let (toolings, report) = source::parse(self.root, &text)?;
+        let mut tools = Vec::new();
+        for tooling in toolings {
+            let place = tooling.operation.clone().unwrap_or_default();
+            match self.finish(tooling, stem) {
+                Ok(tool) => tools.push(tool),
+                Err(fault) => {
+                    let place = format!("{place}: {}", fault.place);
+                    self.problem(name, Fault::new(place, fault.message), false);
+                }
+            }
+        }
+        self.report(name, &report);
+        Ok(tools)
+    }
+
+    /// Every operation that was skipped is a problem; so is a document without any.
+    fn report(&mut self, name: &str, report: &ImportReport) {
+        for skipped in &report.skipped {
+            let place = format!("{} {}", skipped.operation, skipped.place);
+            self.problem(name, Fault::new(place, skipped.reason.clone()), false);
+        }
+        if report.operations == 0 {
+            let message = format!(
+                "the document has no callable operation ({} webhooks or callbacks ignored)",
+                report.ignored
+            );
+            self.problem(name, Fault::new("document", message), false);
+        }
+    }
+
+    /// Adds a file's tools, or those of its last good state.
+    fn keep_or_take(&mut self, name: &str, read: Result<Vec<Arc<Tool>>, Fault>) {
+        let tools = match read {
+            Ok(tools) => tools,
+            Err(fault) => {
+                let kept = self.previous.and_then(|old| old.files.get(name)).cloned();
+                self.problem(name, explain(fault, kept.is_some()), true);
+                kept.unwrap_or_default()
+            }
+        };
+        let taken: BTreeSet<String> = self
+            .catalog
+            .files
+            .values()
+            .flatten()
+            .map(|tool| tool.name.clone())
+            .collect();
+        let mut seen = BTreeSet::new();
+        let whole = tools.len() == 1;
+        let mut free = Vec::new();
+        for tool in tools {
+            if taken.contains(&tool.name) || !seen.insert(tool.name.clone()) {
+                let message = format!(
+                    "another tool is already called `{}`; rename one, or set `prefix`",
+                    tool.name
+                );
+                self.problem(name, Fault::new(tool.name.clone(), message), whole);
+            } else {
+                free.push(tool);
+            }
+        }
+        self.catalog.files.insert(name.to_owned(), free);
+    }
+}
+
+fn explain(mut fault: Fault, kept: bool) -> Fault {
+    if kept {
+        fault
+            .message
+            .push_str("; the last good state of this file stays in use");
+    }
+    fault
+}
+
+/// Reports what an import of a document alone would give, without a policies folder.
+pub fn import(path: &Path) -> ImportReport {
+    openapi::read(path, &openapi::Settings::default()).1
+}

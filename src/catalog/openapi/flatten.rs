@@ -1,0 +1,108 @@
+//! Whether a body's schema is one plain object, so that its members can stand beside the parameters
+//! as arguments of their own. References and allOf are followed; anything that would be lost says no.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::refs::Spot;
+use super::schema::Converter;
+
+/// Deepest nesting of references and allOf that is followed.
+const MAX_DEPTH: usize = 16;
+
+/// The members of a plain object.
+#[derive(Debug, Default)]
+pub(super) struct Flat<'a> {
+    pub(super) members: Vec<(&'a str, Spot<'a>)>,
+    pub(super) required: BTreeSet<&'a str>,
+    pub(super) hidden: BTreeSet<&'a str>,
+}
+
+/// The members of a schema that is one plain object; `None` for everything else.
+pub(super) fn flatten<'a>(converter: &Converter<'a>, schema: &Spot<'a>) -> Option<Flat<'a>> {
+    let mut flat = Flat::default();
+    add(converter, schema, &mut flat, MAX_DEPTH)?;
+    let hidden = flat.hidden.clone();
+    flat.members.retain(|(name, _)| !hidden.contains(name));
+    flat.required.retain(|name| !hidden.contains(name));
+    (!flat.members.is_empty()).then_some(flat)
+}
+
+fn add<'a>(
+    converter: &Converter<'a>,
+    schema: &Spot<'a>,
+    flat: &mut Flat<'a>,
+    fuel: usize,
+) -> Option<()> {
+    let fuel = fuel.checked_sub(1)?;
+    let schema = converter.document.follow_refs(schema.clone()).ok()?;
+    for (key, value) in schema.value.as_object()? {
+        let plain = match key.as_str() {
+            "type" => is_object_type(value),
+            "properties" | "required" | "allOf" | "title" | "description" | "example"
+            | "examples" | "deprecated" | "externalDocs" | "xml" | "readOnly" | "writeOnly"
+            | "nullable" | "$id" | "$schema" | "$comment" | "format" => true,
+            // The base of other schemas: a value may have their members too.
+            "discriminator" => fuel + 1 < MAX_DEPTH,
+            // A part of an allOf that is closed would refuse the other parts' members.
+            "additionalProperties" => *value == Value::Bool(false) && fuel + 1 == MAX_DEPTH,
+            other => other.starts_with("x-"),
+        };
+        if !plain {
+            return None;
+        }
+    }
+    if schema.value.get("additionalProperties").is_some() && schema.value.get("allOf").is_some() {
+        return None;
+    }
+    for (name, member) in schema.get("properties").iter().flat_map(Spot::members) {
+        match flat.members.iter().find(|(known, _)| *known == name) {
+            Some((_, other)) if other.value == member.value => {}
+            Some(_) => return None,
+            None => flat.members.push((name, member)),
+        }
+    }
+    let required = schema.value.get("required").and_then(Value::as_array);
+    flat.required
+        .extend(required.into_iter().flatten().filter_map(Value::as_str));
+    flat.hidden.extend(converter.hidden(&schema, 0));
+    for part in schema.get("allOf").iter().flat_map(Spot::items) {
+        add(converter, &part, flat, fuel)?;
+    }
+    Some(())
+}
+
+fn is_object_type(value: &Value) -> bool {
+    match value {
+        Value::String(name) => name == "object",
+        Value::Array(names) => names.len() == 1 && names.iter().all(is_object_type),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether every value of a schema is an object.
+pub(super) fn is_object<'a>(converter: &Converter<'a>, schema: &Spot<'a>, fuel: usize) -> bool {
+    let Ok(schema) = converter.document.follow_refs(schema.clone()) else {
+        return false;
+    };
+    let Some(fuel) = fuel.checked_sub(1) else {
+        return false;
+    };
+    let parts = |key: &str| -> Vec<Spot<'a>> {
+        let list = schema.get(key);
+        list.iter().flat_map(Spot::items).collect()
+    };
+    if let Some(kind) = schema.value.get("type") {
+        return is_object_type(kind) && schema.value.get("nullable") != Some(&Value::Bool(true));
+    }
+    let all = |parts: Vec<Spot<'a>>| {
+        !parts.is_empty() && parts.iter().all(|part| is_object(converter, part, fuel))
+    };
+    schema.value.get("properties").is_some()
+        || all(parts("oneOf"))
+        || all(parts("anyOf"))
+        || parts("allOf")
+            .iter()
+            .any(|part| is_object(converter, part, fuel))
+}

@@ -1,0 +1,228 @@
+//! Parameters of one operation: the lists of path item and operation in, each with its place,
+//! style and schema out. Placeholders of the path and path parameters are brought together.
+
+use serde_json::Value;
+
+use super::refs::Spot;
+use super::report::Reason;
+use super::schema::Converter;
+use crate::catalog::http::{Parameter, Piece, Place, Style, pieces};
+
+/// Headers that the sender or the gate writes: an argument there could forge or split a request.
+const OWN_HEADERS: [&str; 19] = [
+    "accept",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+    "x-forwarded-for",
+];
+
+/// One parameter; `wire.argument` is still the name on the wire.
+#[derive(Debug)]
+pub(super) struct Declared<'a> {
+    pub(super) wire: Parameter,
+    pub(super) required: bool,
+    pub(super) description: Option<&'a str>,
+    /// `None` for a path parameter that the document forgot, or one without a schema.
+    pub(super) schema: Option<Spot<'a>>,
+}
+
+/// Reads the parameters of an operation, in the order path, query, header, cookie.
+pub(super) fn read<'a>(
+    converter: &mut Converter<'a>,
+    item: &Spot<'a>,
+    operation: &Spot<'a>,
+    template: &str,
+) -> Result<Vec<Declared<'a>>, Reason> {
+    let mut found: Vec<Declared<'a>> = Vec::new();
+    for level in [item, operation] {
+        for entry in level.get("parameters").iter().flat_map(Spot::items) {
+            let spot = converter.document.follow_refs(entry)?;
+            let Some(declared) = read_one(converter, &spot)? else {
+                continue;
+            };
+            let same = |other: &Declared<'a>| {
+                other.wire.name == declared.wire.name && other.wire.place == declared.wire.place
+            };
+            match found.iter_mut().find(|other| same(other)) {
+                Some(other) => *other = declared,
+                None => found.push(declared),
+            }
+        }
+    }
+    match_path(converter, operation, template, &mut found);
+    found.sort_by_key(|declared| declared.wire.place);
+    Ok(found)
+}
+
+fn read_one<'a>(
+    converter: &mut Converter<'a>,
+    spot: &Spot<'a>,
+) -> Result<Option<Declared<'a>>, Reason> {
+    let Some(name) = spot.text("name").filter(|name| !name.is_empty()) else {
+        return Err(converter.reason(spot, "is a parameter without a name"));
+    };
+    let place = match spot.text("in") {
+        Some("path") => Place::Path,
+        Some("query") => Place::Query,
+        Some("header") => Place::Header,
+        Some("cookie") => Place::Cookie,
+        other => {
+            let message = format!("parameter `{name}` is in `{}`", other.unwrap_or_default());
+            return Err(converter.reason(spot, message));
+        }
+    };
+    if place == Place::Header && !may_send(converter, spot, name)? {
+        return Ok(None);
+    }
+    let style = style(converter, spot, name, place)?;
+    let (schema, json) = content(converter, spot, name)?;
+    let flag = |key: &str| spot.value.get(key).and_then(Value::as_bool);
+    Ok(Some(Declared {
+        wire: Parameter {
+            argument: name.to_owned(),
+            name: name.to_owned(),
+            place,
+            style,
+            explode: flag("explode").unwrap_or(style == Style::Form),
+            reserved: flag("allowReserved").unwrap_or(false),
+            json,
+        },
+        required: place == Place::Path || flag("required").unwrap_or(false),
+        description: spot
+            .text("description")
+            .filter(|text| !text.trim().is_empty()),
+        schema,
+    }))
+}
+
+fn may_send(converter: &mut Converter<'_>, spot: &Spot<'_>, name: &str) -> Result<bool, Reason> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if !name.bytes().all(token) {
+        let message = format!("parameter `{name}` is no possible header name");
+        return Err(converter.reason(spot, message));
+    }
+    if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        let message =
+            format!("header `{name}` is written by the sender; no argument is made of it");
+        converter.note(spot, "name", message);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn style(
+    converter: &Converter<'_>,
+    spot: &Spot<'_>,
+    name: &str,
+    place: Place,
+) -> Result<Style, Reason> {
+    let fits = match (spot.text("style"), place) {
+        (None, Place::Path | Place::Header) => Some(Style::Simple),
+        (None, Place::Query | Place::Cookie) => Some(Style::Form),
+        (Some("simple"), Place::Path | Place::Header) => Some(Style::Simple),
+        (Some("label"), Place::Path) => Some(Style::Label),
+        (Some("matrix"), Place::Path) => Some(Style::Matrix),
+        (Some("form"), Place::Query | Place::Cookie) => Some(Style::Form),
+        (Some("spaceDelimited"), Place::Query) => Some(Style::SpaceDelimited),
+        (Some("pipeDelimited"), Place::Query) => Some(Style::PipeDelimited),
+        (Some("deepObject"), Place::Query) => Some(Style::DeepObject),
+        (Some(_), _) => None,
+    };
+    fits.ok_or_else(|| {
+        let message = format!(
+            "parameter `{name}` has the style `{}`, which a {} parameter cannot have",
+            spot.text("style").unwrap_or_default(),
+            place.as_str()
+        );
+        converter.reason(spot, message)
+    })
+}
+
+/// The schema of a parameter, and whether its value is sent as JSON text.
+fn content<'a>(
+    converter: &mut Converter<'a>,
+    spot: &Spot<'a>,
+    name: &str,
+) -> Result<(Option<Spot<'a>>, bool), Reason> {
+    if let Some(schema) = spot.get("schema") {
+        return Ok((Some(schema), false));
+    }
+    let Some((media, body)) = spot.get("content").and_then(|all| all.members().next()) else {
+        let message = format!("parameter `{name}` has no schema; any value is taken");
+        converter.note(spot, "schema", message);
+        return Ok((None, false));
+    };
+    match super::body::kind(media) {
+        super::body::Kind::Json(_) => Ok((body.get("schema"), true)),
+        super::body::Kind::Text => Ok((body.get("schema"), false)),
+        _ => {
+            let message = format!("parameter `{name}` is written as `{media}`");
+            Err(converter.reason(spot, message))
+        }
+    }
+}
+
+/// Adds path parameters that were not declared, and drops those that the path has no place for.
+fn match_path(
+    converter: &mut Converter<'_>,
+    operation: &Spot<'_>,
+    template: &str,
+    found: &mut Vec<Declared<'_>>,
+) {
+    let names: Vec<&str> = pieces(template)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Name(name) => Some(name),
+            Piece::Text(_) => None,
+        })
+        .collect();
+    found.retain(|declared| {
+        let name = &declared.wire.name;
+        let keep = declared.wire.place != Place::Path || names.contains(&name.as_str());
+        if !keep {
+            let message = format!("path parameter `{name}` has no place in `{template}`; left out");
+            converter.note(operation, "parameters", message);
+        }
+        keep
+    });
+    for name in names {
+        let known = |declared: &Declared<'_>| {
+            declared.wire.place == Place::Path && declared.wire.name == name
+        };
+        if found.iter().any(known) {
+            continue;
+        }
+        let message =
+            format!("`{{{name}}}` of the path is not declared; taken as a required string");
+        converter.note(operation, "parameters", message);
+        found.push(Declared {
+            wire: Parameter {
+                argument: name.to_owned(),
+                name: name.to_owned(),
+                place: Place::Path,
+                style: Style::Simple,
+                explode: false,
+                reserved: false,
+                json: false,
+            },
+            required: true,
+            description: None,
+            schema: None,
+        });
+    }
+}

@@ -1,0 +1,305 @@
+//! One keyword of a schema at a time: what 2020-12 spells the same is copied, what it spells
+//! differently is rewritten, what has no meaning for a call is dropped.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::{Converter, Direction, Work};
+use crate::catalog::openapi::refs::Spot;
+use crate::catalog::openapi::report::Reason;
+use crate::catalog::pattern::{Pattern, judge};
+
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "array", "object", "null",
+];
+
+impl<'a> Converter<'a> {
+    pub(super) fn keyword(
+        &mut self,
+        work: &mut Work<'_, 'a>,
+        key: &'a str,
+        value: &'a Value,
+    ) -> Result<(), Reason> {
+        match key {
+            "type" => self.types(work, value),
+            "title" | "description" | "format" | "contentEncoding" | "contentMediaType" => {
+                if let Value::String(text) = value {
+                    self.text(work, key, text);
+                }
+            }
+            "uniqueItems" | "deprecated" => {
+                if value.is_boolean() {
+                    work.out.insert(key.to_owned(), value.clone());
+                }
+            }
+            "maximum" | "minimum" | "multipleOf" | "exclusiveMaximum" | "exclusiveMinimum" => {
+                self.number(work, key, value);
+            }
+            "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
+            | "minProperties" | "maxContains" | "minContains" => self.count(work, key, value),
+            "pattern" => self.pattern(work, value),
+            "example" | "examples" | "enum" | "const" => self.values(work, key, value),
+            "required" => self.required(work, value),
+            "dependentRequired" => {
+                work.out.insert(key.to_owned(), value.clone());
+            }
+            "$dynamicRef" | "$recursiveRef" => {
+                let message = format!("uses `{key}`, which is not supported");
+                return Err(self.reason(work.spot, message));
+            }
+            "nullable" if !self.is_old() => {
+                let message = "does not exist in 3.1 and has no effect; write a type list";
+                self.note(work.spot, key, message);
+            }
+            _ => return self.nested(work, key),
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, work: &mut Work<'_, 'a>, key: &str, text: &str) {
+        let (key, text) = match (key, text) {
+            ("format", "byte") => ("contentEncoding", "base64"),
+            // Bytes inside JSON have no meaning of their own.
+            ("format", "binary") => return,
+            other => other,
+        };
+        work.out.insert(key.to_owned(), text.into());
+    }
+
+    fn types(&mut self, work: &mut Work<'_, 'a>, value: &Value) {
+        let listed = match value {
+            Value::String(_) => std::slice::from_ref(value),
+            Value::Array(items) => items.as_slice(),
+            // YAML's plain null where the type's name was meant.
+            Value::Null => &[],
+            Value::Bool(_) | Value::Number(_) | Value::Object(_) => &[],
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for name in listed.iter().filter_map(Value::as_str) {
+            if TYPES.contains(&name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.len() != listed.len() || names.is_empty() {
+            let message = format!("`{value}` names no type; only known types are kept");
+            self.note(work.spot, "type", message);
+        }
+        if self.is_old() && value.is_array() {
+            self.note(
+                work.spot,
+                "type",
+                "is a list, which 3.0 does not have; taken as in 3.1",
+            );
+        }
+        let nullable = work.source.get("nullable") == Some(&Value::Bool(true));
+        if self.is_old() && nullable && !names.is_empty() && !names.contains(&"null") {
+            names.push("null");
+        }
+        match names.as_slice() {
+            [] => None,
+            [one] => work.out.insert("type".to_owned(), (*one).into()),
+            many => work.out.insert("type".to_owned(), json!(many)),
+        };
+    }
+
+    fn number(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
+        let exclusive = key.starts_with("exclusive");
+        match value {
+            // The boolean form is settled together with its bound.
+            Value::Bool(_) if exclusive => {
+                if !self.is_old() {
+                    let message =
+                        "is a boolean as in 3.0; taken as the exclusive form of the bound";
+                    self.note(work.spot, key, message);
+                }
+                return;
+            }
+            Value::Number(number) if key != "multipleOf" || is_positive(number) => {
+                if exclusive && self.is_old() {
+                    let message = "is a number as in 3.1; taken as an exclusive bound";
+                    self.note(work.spot, key, message);
+                }
+                work.out.insert(key.to_owned(), value.clone());
+                return;
+            }
+            Value::String(text) => {
+                if let Ok(number) = text.parse::<Number>() {
+                    self.note(
+                        work.spot,
+                        key,
+                        "is a number written as text; taken as the number",
+                    );
+                    work.out.insert(key.to_owned(), Value::Number(number));
+                    return;
+                }
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => {}
+        }
+        self.note(
+            work.spot,
+            key,
+            format!("`{value}` is no usable number; left out"),
+        );
+    }
+
+    fn count(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
+        let whole = match value {
+            Value::Number(number) => whole(&number.to_string()),
+            Value::String(text) => whole(text),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        match whole {
+            Some(count) => {
+                work.out.insert(key.to_owned(), count.into());
+            }
+            None => {
+                let message = format!("`{value}` is no whole number from 0; left out");
+                self.note(work.spot, key, message);
+            }
+        }
+    }
+
+    fn pattern(&mut self, work: &mut Work<'_, 'a>, value: &Value) {
+        let Value::String(pattern) = value else {
+            self.note(work.spot, "pattern", "is not text; left out");
+            return;
+        };
+        match judge(pattern) {
+            Pattern::Plain => {
+                work.out.insert("pattern".to_owned(), value.clone());
+            }
+            Pattern::Parts(parts) => {
+                self.note(
+                    work.spot,
+                    "pattern",
+                    "was taken apart to check it in linear time",
+                );
+                add_all(&mut work.out, parts);
+            }
+            Pattern::No(why) => {
+                let message = format!("`{pattern}` cannot be enforced: {why}; left out");
+                self.note(work.spot, "pattern", message);
+            }
+        }
+    }
+
+    fn required(&mut self, work: &mut Work<'_, 'a>, value: &Value) {
+        let Value::Array(items) = value else {
+            let message = "is no list of names; left out";
+            self.note(work.spot, "required", message);
+            return;
+        };
+        let mut names: Vec<Value> = Vec::new();
+        for item in items {
+            if item.is_string() && !names.contains(item) {
+                names.push(item.clone());
+            }
+        }
+        work.out.insert("required".to_owned(), Value::Array(names));
+    }
+
+    /// 3.0 writes an exclusive bound as a boolean beside the bound.
+    pub(super) fn settle_bounds(&mut self, work: &mut Work<'_, 'a>) {
+        for (flag, bound) in [
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ] {
+            if work.source.get(flag) == Some(&Value::Bool(true))
+                && let Some(value) = work.out.shift_remove(bound)
+            {
+                work.out.insert(flag.to_owned(), value);
+            }
+        }
+    }
+
+    /// Properties that only the other side may send are neither offered nor demanded.
+    pub(super) fn settle_hidden(&mut self, work: &mut Work<'_, 'a>) {
+        let mut own = Vec::new();
+        for (name, property) in work.spot.get("properties").iter().flat_map(Spot::members) {
+            if self.is_hidden(&property) {
+                own.push(name);
+            }
+        }
+        if let Some(Value::Object(properties)) = work.out.get_mut("properties") {
+            properties.retain(|name, _| !own.contains(&name.as_str()));
+        }
+        let all = self.hidden(work.spot, 8);
+        if let Some(Value::Array(required)) = work.out.get_mut("required") {
+            required.retain(|name| name.as_str().is_none_or(|name| !all.contains(&name)));
+            if required.is_empty() {
+                work.out.shift_remove("required");
+            }
+        }
+        let closed = work.out.get("additionalProperties") == Some(&Value::Bool(false));
+        if self.direction == Direction::Request && !own.is_empty() && !closed {
+            let refuse = json!({ "propertyNames": { "not": { "enum": own } } });
+            match work.out.contains_key("propertyNames") {
+                true => add_all(&mut work.out, vec![refuse]),
+                false => work
+                    .out
+                    .extend(refuse.as_object().cloned().unwrap_or_default()),
+            }
+        }
+    }
+
+    fn is_hidden(&self, property: &Spot<'a>) -> bool {
+        let flag = match self.direction {
+            Direction::Request => "readOnly",
+            Direction::Response => "writeOnly",
+        };
+        let set = |value: &Value| value.get(flag) == Some(&Value::Bool(true));
+        if set(property.value) && property.text("$ref").is_none() {
+            return true;
+        }
+        let beside = !self.is_old() && set(property.value);
+        beside
+            || self
+                .document
+                .follow_refs(property.clone())
+                .is_ok_and(|target| set(target.value))
+    }
+
+    /// Names hidden here or in any part of an allOf.
+    pub(in crate::catalog::openapi) fn hidden(&self, spot: &Spot<'a>, fuel: usize) -> Vec<&'a str> {
+        let mut names: Vec<&str> = spot
+            .get("properties")
+            .iter()
+            .flat_map(Spot::members)
+            .filter(|(_, property)| self.is_hidden(property))
+            .map(|(name, _)| name)
+            .collect();
+        let parts = spot.get("allOf");
+        for part in parts.iter().flat_map(Spot::items).filter(|_| fuel > 0) {
+            if let Ok(part) = self.document.follow_refs(part) {
+                names.extend(self.hidden(&part, fuel - 1));
+            }
+        }
+        names
+    }
+}
+
+/// Adds schemas that must hold beside what is there.
+pub(super) fn add_all(out: &mut Map<String, Value>, more: Vec<Value>) {
+    match out.get_mut("allOf") {
+        Some(Value::Array(parts)) => parts.extend(more),
+        Some(_) | None => {
+            out.insert("allOf".to_owned(), Value::Array(more));
+        }
+    }
+}
+
+fn is_positive(number: &Number) -> bool {
+    number.as_f64().is_some_and(|value| value > 0.0)
+}
+
+/// Reads `10` and `10.0`.
+fn whole(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    part.bytes()
+        .all(|b| b == b'0')
+        .then(|| whole.parse().ok())?
+}

@@ -1,0 +1,187 @@
+//! Values inside schemas: enums, defaults and examples. A value that contradicts its own schema is
+//! mended where only one reading is possible, and left out otherwise.
+
+use serde_json::{Number, Value, json};
+
+use super::{Converter, Work};
+
+/// Longest example, as JSON text, that is kept.
+const MAX_EXAMPLE: usize = 512;
+
+impl<'a> Converter<'a> {
+    pub(super) fn values(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
+        match (key, value) {
+            ("example", example) if !work.out.contains_key("examples") && is_short(example) => {
+                work.out.insert("examples".to_owned(), json!([example]));
+            }
+            ("examples", Value::Array(_)) if is_short(value) => {
+                work.out.insert("examples".to_owned(), value.clone());
+            }
+            ("enum", Value::Array(items)) if !items.is_empty() => {
+                let mut once: Vec<Value> = Vec::new();
+                for item in items {
+                    if !once.contains(item) {
+                        once.push(item.clone());
+                    }
+                }
+                work.out.insert("enum".to_owned(), Value::Array(once));
+            }
+            ("enum", _) => self.note(work.spot, "enum", "lists no value; left out"),
+            ("const", _) => {
+                if self.is_old() {
+                    self.note(work.spot, "const", "does not exist in 3.0; taken as in 3.1");
+                }
+                work.out.insert("const".to_owned(), value.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Values of an enum that are written in another type than the schema's.
+    pub(super) fn settle_enum(&mut self, work: &mut Work<'_, 'a>) {
+        let types = types(&work.out);
+        let Some(Value::Array(items)) = work.out.get_mut("enum") else {
+            return;
+        };
+        let fits = |item: &Value| types.iter().any(|name| is_type(item, name));
+        if types.is_empty() || items.iter().any(fits) {
+            return;
+        }
+        let mended: Option<Vec<Value>> = items.iter().map(|item| mend(item, &types)).collect();
+        match mended {
+            Some(mended) => {
+                *items = mended;
+                self.note(
+                    work.spot,
+                    "enum",
+                    "has values of another type; taken as the type's",
+                );
+            }
+            None => {
+                work.out.shift_remove("enum");
+                self.note(
+                    work.spot,
+                    "enum",
+                    "has no value of the schema's type; left out",
+                );
+            }
+        }
+    }
+
+    /// Carries the default over, when it can hold.
+    pub(super) fn settle_default(&mut self, work: &mut Work<'_, 'a>) {
+        let Some(default) = work.source.get("default") else {
+            return;
+        };
+        let types = types(&work.out);
+        let typed = if types.is_empty() || types.iter().any(|name| is_type(default, name)) {
+            Some(default.clone())
+        } else {
+            mend(default, &types)
+        };
+        match typed.filter(|value| holds(value, &work.out)) {
+            Some(value) if value == *default => {
+                work.out.insert("default".to_owned(), value);
+            }
+            Some(value) => {
+                let message = format!("`{default}` is of another type; taken as `{value}`");
+                work.out.insert("default".to_owned(), value);
+                self.note(work.spot, "default", message);
+            }
+            None if default.is_null() => {}
+            None => {
+                let message = format!("`{default}` does not fit its own schema; left out");
+                self.note(work.spot, "default", message);
+            }
+        }
+    }
+}
+
+fn is_short(value: &Value) -> bool {
+    value.to_string().len() <= MAX_EXAMPLE
+}
+
+fn types(schema: &serde_json::Map<String, Value>) -> Vec<String> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a value is of a JSON Schema type.
+pub(super) fn is_type(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::String(_) => name == "string",
+        Value::Array(_) => name == "array",
+        Value::Object(_) => name == "object",
+        Value::Number(number) => name == "number" || (name == "integer" && is_whole(number)),
+    }
+}
+
+fn is_whole(number: &Number) -> bool {
+    number.as_i64().is_some()
+        || number.as_u64().is_some()
+        || number.as_f64().is_some_and(|value| value.fract() == 0.0)
+}
+
+/// The same value in one of these types, when it has exactly one such reading.
+fn mend(value: &Value, types: &[String]) -> Option<Value> {
+    let wants = |name: &str| types.iter().any(|known| known == name);
+    match value {
+        Value::String(text) => match text.as_str() {
+            "true" if wants("boolean") => Some(Value::Bool(true)),
+            "false" if wants("boolean") => Some(Value::Bool(false)),
+            _ => {
+                let number = Value::Number(text.parse().ok()?);
+                types
+                    .iter()
+                    .any(|name| is_type(&number, name))
+                    .then_some(number)
+            }
+        },
+        Value::Bool(_) | Value::Number(_) if wants("string") => Some(value.to_string().into()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+/// Checks what a default most often breaks: the enum, the bounds and the lengths beside it.
+fn holds(value: &Value, schema: &serde_json::Map<String, Value>) -> bool {
+    if let Some(Value::Array(items)) = schema.get("enum")
+        && !items.contains(value)
+    {
+        return false;
+    }
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    if let Some(number) = value.as_f64() {
+        return bound("minimum").is_none_or(|low| number >= low)
+            && bound("maximum").is_none_or(|high| number <= high)
+            && bound("exclusiveMinimum").is_none_or(|low| number > low)
+            && bound("exclusiveMaximum").is_none_or(|high| number < high);
+    }
+    if let Some(text) = value.as_str() {
+        let count = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+        return limit("minLength").is_none_or(|low| count >= low)
+            && limit("maxLength").is_none_or(|high| count <= high)
+            && matches_pattern(text, schema);
+    }
+    true
+}
+
+fn matches_pattern(text: &str, schema: &serde_json::Map<String, Value>) -> bool {
+    let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else {
+        return true;
+    };
+    jsonschema_regex::to_rust_regex(pattern)
+        .ok()
+        .and_then(|translated| regex::Regex::new(&translated).ok())
+        .is_none_or(|regex| regex.is_match(text))
+}

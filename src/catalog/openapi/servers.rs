@@ -1,0 +1,88 @@
+//! Where an operation is sent: the servers of operation, path and document in, one base URL out.
+//! A server is never guessed; without an absolute one the operation is skipped.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use url::Url;
+
+use super::document::Document;
+use super::refs::Spot;
+use super::report::Reason;
+use crate::catalog::http::check_server;
+
+/// What the operator says about servers.
+#[derive(Debug, Clone, Default)]
+pub(in crate::catalog) struct ServerSettings {
+    /// Used instead of every server that the document names.
+    pub(in crate::catalog) server: Option<String>,
+    /// Where the document was published; relative servers are relative to it.
+    pub(in crate::catalog) location: Option<String>,
+    /// Values of server variables.
+    pub(in crate::catalog) variables: BTreeMap<String, String>,
+}
+
+/// The base URL of an operation; `levels` are operation, path item and document, nearest first.
+pub(super) fn choose(
+    document: &Document,
+    levels: [&Spot<'_>; 3],
+    settings: &ServerSettings,
+) -> Result<String, Reason> {
+    if let Some(server) = &settings.server {
+        return check_server(server).map_err(|why| Reason::new("server", why));
+    }
+    let named = levels.into_iter().find_map(|level| {
+        let servers = level.get("servers")?;
+        servers.items().next()
+    });
+    let (place, text) = match &named {
+        Some(spot) => (
+            document.describe(spot.file, &spot.pointer),
+            fill(spot, settings),
+        ),
+        None => ("#/servers".to_owned(), Ok("/".to_owned())),
+    };
+    let fail = |why: String| Reason::new(place.clone(), why);
+    let text = text.map_err(fail)?;
+    match (Url::parse(&text), &settings.location) {
+        (Ok(_), _) => check_server(&text).map_err(fail),
+        (Err(_), Some(location)) => {
+            let joined = Url::parse(location).and_then(|base| base.join(&text));
+            match joined {
+                Ok(url) => check_server(url.as_str()).map_err(fail),
+                Err(error) => Err(fail(format!("server `{text}` makes no URL: {error}"))),
+            }
+        }
+        (Err(_), None) => Err(fail(format!(
+            "server `{text}` is relative; set `server` (or `location`, the URL the document is \
+             published at) in the source's file"
+        ))),
+    }
+}
+
+fn fill(spot: &Spot<'_>, settings: &ServerSettings) -> Result<String, String> {
+    let mut text = String::new();
+    let mut rest = spot.text("url").ok_or("server has no `url`")?;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, tail) = after
+            .split_once('}')
+            .ok_or("server has an unclosed `{` in its URL")?;
+        let variable = spot.value.get("variables").and_then(|all| all.get(name));
+        let default = variable.and_then(|variable| variable.get("default"));
+        let value = match (settings.variables.get(name), default) {
+            (Some(value), _) => value.clone(),
+            (None, Some(Value::String(value))) => value.clone(),
+            (None, Some(Value::Number(value))) => value.to_string(),
+            (None, _) => {
+                return Err(format!(
+                    "server variable `{name}` has no default; set it in `variables`"
+                ));
+            }
+        };
+        text.push_str(before);
+        text.push_str(&value);
+        rest = tail;
+    }
+    text.push_str(rest);
+    Ok(text)
+}

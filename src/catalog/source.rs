@@ -1,0 +1,145 @@
+//! OpenAPI sources: one TOML file that names a document and says how its operations are to be run.
+//! The file's text in, tools out, each with what the file says about it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::build::Tooling;
+use super::file::{Fault, locate, nearest, parse_toml};
+use super::openapi::{self, Filter, Found, ImportReport, ServerSettings, Settings};
+use super::units::Span;
+use super::{Repair, Risk, Target};
+
+/// Longest prefix that leaves room for a name.
+const MAX_PREFIX: usize = 24;
+
+/// A source as it stands in its file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceFile {
+    /// Path of the document, inside the policies folder.
+    document: String,
+    profile: String,
+    /// Base URL, instead of the document's own servers.
+    server: Option<String>,
+    /// URL the document is published at; its relative servers are relative to it.
+    location: Option<String>,
+    #[serde(default)]
+    variables: BTreeMap<String, String>,
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    include: Filter,
+    #[serde(default)]
+    exclude: Filter,
+    /// Checks answers against the document's response schemas. Off, as many documents are wrong.
+    #[serde(default)]
+    check_output: bool,
+    /// For every operation; otherwise the method decides.
+    risk: Option<Risk>,
+    /// For operations that only read.
+    cache_ttl: Option<Span>,
+    repair: Option<Repair>,
+    calls_per_second: Option<u32>,
+    /// By operation id, or `METHOD /path`.
+    #[serde(default)]
+    operations: BTreeMap<String, Particulars>,
+}
+
+/// What a source says about one operation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Particulars {
+    description: Option<String>,
+    profile: Option<String>,
+    risk: Option<Risk>,
+    idempotent: Option<bool>,
+    cache_ttl: Option<Span>,
+    repair: Option<Repair>,
+    summary_fields: Vec<String>,
+    aliases: BTreeMap<String, String>,
+    calls_per_second: Option<u32>,
+}
+
+/// Reads a source and its document.
+pub(super) fn parse(root: &Path, text: &str) -> Result<(Vec<Tooling>, ImportReport), Fault> {
+    let mut file: SourceFile = parse_toml(text)?;
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
+    if file.prefix.len() > MAX_PREFIX || !file.prefix.bytes().all(legal) {
+        let message = format!("must be at most {MAX_PREFIX} characters of `A-Z a-z 0-9 _ . -`");
+        return Err(Fault::new("prefix", message));
+    }
+    let path =
+        locate(root, &file.document).map_err(|fault| Fault::new("document", fault.message))?;
+    let settings = Settings {
+        servers: ServerSettings {
+            server: file.server.take(),
+            location: file.location.take(),
+            variables: std::mem::take(&mut file.variables),
+        },
+        prefix: std::mem::take(&mut file.prefix),
+        include: std::mem::take(&mut file.include),
+        exclude: std::mem::take(&mut file.exclude),
+        responses: file.check_output,
+    };
+    let (found, report) = openapi::read(&path, &settings);
+    if let Some(error) = &report.error {
+        let message = format!("`{}` {}", file.document, error.message);
+        return Err(Fault::new(error.place.clone(), message));
+    }
+    let mut own = std::mem::take(&mut file.operations);
+    if let Some(key) = own.keys().find(|key| !names_one(&report, key)) {
+        let known = report.imported.iter().map(|one| one.operation.as_str());
+        let hint = match nearest(key, known).first() {
+            Some(best) => format!("; did you mean `{best}`?"),
+            None => String::new(),
+        };
+        let message = format!("is no operation of the document{hint}");
+        return Err(Fault::new(format!("operations.{key}"), message));
+    }
+    let tools = found
+        .into_iter()
+        .map(|one| {
+            let particulars = own.remove(&one.operation).unwrap_or_default();
+            tool(&file, one, particulars)
+        })
+        .collect();
+    Ok((tools, report))
+}
+
+/// Operations that were skipped may be named too: the file then works again when they do.
+fn names_one(report: &ImportReport, key: &str) -> bool {
+    report.imported.iter().any(|one| one.operation == key)
+        || report.skipped.iter().any(|one| one.operation == key)
+}
+
+fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
+    let draft = found.draft;
+    let method = draft.target.method.as_str();
+    let reads = matches!(method, "GET" | "HEAD" | "OPTIONS");
+    let usual = match method {
+        "DELETE" => Risk::Destructive,
+        _ if reads => Risk::Read,
+        _ => Risk::Write,
+    };
+    let idempotent = reads || matches!(method, "PUT" | "DELETE");
+    let cache = own.cache_ttl.or(if reads { file.cache_ttl } else { None });
+    Tooling {
+        name: found.name,
+        description: own.description.unwrap_or(draft.description),
+        input_schema: draft.input_schema,
+        output_schema: draft.output_schema,
+        target: Target::Http(draft.target),
+        profile: own.profile.unwrap_or_else(|| file.profile.clone()),
+        operation: Some(found.operation),
+        risk: own.risk.or(file.risk).unwrap_or(usual),
+        idempotent: own.idempotent.unwrap_or(idempotent),
+        cache_ttl: cache.map(|span| span.0),
+        repair: own.repair.or(file.repair).unwrap_or(Repair::Safe),
+        aliases: own.aliases,
+        summary_fields: own.summary_fields,
+        calls_per_second: own.calls_per_second.or(file.calls_per_second),
+    }
+}

@@ -1,0 +1,47 @@
+//! The only writer to standard output and standard error of the command line.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::Failed;
+
+/// Prints `text` and a line break where it has none. A reader that went away is no error.
+pub(super) fn text(text: &str) -> Result<ExitCode, Failed> {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes())) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failed::answer(format!("cannot write the answer: {error}"))),
+    }
+}
+
+/// Prints one line of JSON.
+pub(super) fn json(value: &impl Serialize) -> Result<ExitCode, Failed> {
+    text(&serde_json::to_string(value).map_err(Failed::answer)?)
+}
+
+/// Prints rows in columns that line up; the first row is the heading.
+pub(super) fn table(rows: &[Vec<String>]) -> Result<ExitCode, Failed> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    text(&out)
+}
+
+/// Says on standard error what went wrong.
+pub(super) fn error(message: &str) {
+    // Nothing is left to tell when standard error is gone too.
+    drop(writeln!(std::io::stderr(), "switchboard: {message}"));
+}

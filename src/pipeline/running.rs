@@ -1,0 +1,68 @@
+//! The calls that are running now, so that they can be cancelled by id.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::CallError;
+use crate::call::CallId;
+
+type Calls = HashMap<String, (String, CancellationToken)>;
+
+/// Call id to caller name and the switch that ends the call.
+#[derive(Debug, Default)]
+pub(super) struct Running(Arc<Mutex<Calls>>);
+
+impl Running {
+    /// Enters a call until the returned guard is dropped.
+    pub(super) fn enter(&self, id: &CallId, caller: &str) -> Result<Guard, CallError> {
+        let token = CancellationToken::new();
+        let mut calls = lock(&self.0);
+        if calls.contains_key(id.as_str()) {
+            return Err(CallError::IdInUse(id.to_string()));
+        }
+        calls.insert(id.to_string(), (caller.to_owned(), token.clone()));
+        Ok(Guard { calls: Arc::clone(&self.0), id: id.to_string(), token })
+    }
+
+    /// Ends a call of this caller; false when there is none.
+    pub(super) fn cancel(&self, id: &str, caller: &str) -> bool {
+        match lock(&self.0).get(id) {
+            Some((owner, token)) if owner == caller => {
+                token.cancel();
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    pub(super) fn cancel_all(&self) {
+        lock(&self.0).values().for_each(|(_, token)| token.cancel());
+    }
+}
+
+fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
+    calls.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a call entered.
+#[derive(Debug)]
+pub(super) struct Guard {
+    calls: Arc<Mutex<Calls>>,
+    id: String,
+    token: CancellationToken,
+}
+
+impl Guard {
+    /// Ends when the call is cancelled.
+    pub(super) async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        lock(&self.calls).remove(&self.id);
+    }
+}

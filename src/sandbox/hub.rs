@@ -1,0 +1,279 @@
+//! What the tasks of this room share, and how a call gets its container: from the reserve, from a
+//! shared worker, or made for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::member::{Counted, Member, Yard};
+use super::order::Scope;
+use super::pool::{Asked, Pools};
+use super::recipe::{Images, Key, Recipe};
+use super::teardown::Reaper;
+use super::{Config, Error, PoolUse, Readiness};
+
+/// Shared by all tasks of the room.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) config: Config,
+    pub(super) images: ArcSwap<Images>,
+    pub(super) yard: Yard,
+    pub(super) reaper: Reaper,
+    pub(super) pools: Mutex<Pools>,
+    pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
+    /// Why some profile can have no pool.
+    pub(super) lacking: Mutex<Vec<String>>,
+    /// One permit for every container that may exist.
+    pub(super) capacity: Arc<Semaphore>,
+    /// One permit for every container being made.
+    pub(super) creates: Arc<Semaphore>,
+    /// Something in the pools changed.
+    pub(super) changed: Notify,
+    /// A call waits for a container.
+    pub(super) urgent: Notify,
+    /// The engine should be looked at now.
+    pub(super) suspect: Notify,
+    pub(super) readiness: watch::Sender<Readiness>,
+    pub(super) tasks: TaskTracker,
+    pub(super) stop: CancellationToken,
+    /// Every container is gone; the removing tasks may end.
+    pub(super) drained: CancellationToken,
+}
+
+/// The place of one scope's worker.
+#[derive(Debug, Default)]
+pub(super) struct Post {
+    worker: tokio::sync::Mutex<Option<Arc<Worker>>>,
+}
+
+/// A container that serves many calls of one scope, one process each.
+#[derive(Debug)]
+pub(super) struct Worker {
+    member: Member,
+    slots: Arc<Semaphore>,
+    served: std::sync::atomic::AtomicU64,
+    _counted: Counted,
+}
+
+/// A container for one call.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub(super) holding: Holding,
+    pub(super) pool: PoolUse,
+}
+
+/// How a call holds its container.
+#[derive(Debug)]
+pub(super) enum Holding {
+    /// For itself; dropping it ends the container.
+    Own(Own),
+    /// With others.
+    Shared(Arc<Worker>, OwnedSemaphorePermit),
+}
+
+/// A container that belongs to one call.
+#[derive(Debug)]
+pub(super) struct Own {
+    member: Member,
+    hub: Arc<Hub>,
+    _counted: Counted,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.hub.pools().release(&self.member.recipe.key);
+        self.hub.changed.notify_one();
+    }
+}
+
+impl Holding {
+    pub(super) fn member(&self) -> &Member {
+        match self {
+            Self::Own(own) => &own.member,
+            Self::Shared(worker, _) => &worker.member,
+        }
+    }
+
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(..))
+    }
+}
+
+impl Hub {
+    pub(super) fn pools(&self) -> MutexGuard<'_, Pools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lacking(&self) -> MutexGuard<'_, Vec<String>> {
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn posts(&self) -> MutexGuard<'_, HashMap<(Key, Scope), Arc<Post>>> {
+        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A container of its own for one call.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        recipe: &Arc<Recipe>,
+        patience: Duration,
+    ) -> Result<Grant, Error> {
+        let (member, pool) = self.obtain(recipe, patience).await?;
+        let own = Own {
+            member,
+            hub: Arc::clone(self),
+            _counted: Counted::new("in_use"),
+        };
+        Ok(Grant {
+            holding: Holding::Own(own),
+            pool,
+        })
+    }
+
+    async fn obtain(
+        &self,
+        recipe: &Arc<Recipe>,
+        patience: Duration,
+    ) -> Result<(Member, PoolUse), Error> {
+        self.yard.engine.client()?;
+        let asked_at = Instant::now();
+        let asked = self.pools().ask(recipe, patience, &self.config);
+        self.changed.notify_one();
+        let delivery = match asked? {
+            Asked::Ready(member) => return Ok((member, PoolUse::Hit)),
+            Asked::Waiting(delivery) => delivery,
+        };
+        self.urgent.notify_one();
+        match tokio::time::timeout(patience, delivery).await {
+            Ok(Ok(delivered)) => {
+                let member = delivered?;
+                let pool = if member.begun < asked_at {
+                    PoolUse::Waited
+                } else {
+                    PoolUse::Cold
+                };
+                Ok((member, pool))
+            }
+            Ok(Err(_dropped)) => Err(self.stopping()),
+            Err(_elapsed) => Err(self.waited(patience)),
+        }
+    }
+
+    fn stopping(&self) -> Error {
+        Error::Busy {
+            reason: "the daemon is stopping".to_owned(),
+            retry_after: Duration::from_secs(1),
+        }
+    }
+
+    fn waited(&self, patience: Duration) -> Error {
+        // When the engine went away meanwhile, that is the reason.
+        if let Err(absent) = self.yard.engine.client() {
+            return absent;
+        }
+        self.suspect.notify_one();
+        Error::Busy {
+            reason: format!("none became free within {} ms", patience.as_millis()),
+            retry_after: Duration::from_secs(1),
+        }
+    }
+
+    /// A place in the worker of `scope`, which is started when there is none.
+    pub(super) async fn join(
+        self: &Arc<Self>,
+        recipe: &Arc<Recipe>,
+        scope: &Scope,
+        patience: Duration,
+    ) -> Result<Grant, Error> {
+        let until = Instant::now() + patience;
+        let key = (recipe.key.clone(), scope.clone());
+        let post = Arc::clone(self.posts().entry(key).or_default());
+        let hired = tokio::time::timeout(patience, self.hire(&post, recipe, patience)).await;
+        let (worker, pool) = hired.map_err(|_elapsed| self.waited(patience))??;
+        let left = until.saturating_duration_since(Instant::now());
+        let slot = tokio::time::timeout(left, Arc::clone(&worker.slots).acquire_owned()).await;
+        match slot {
+            Ok(Ok(slot)) => Ok(Grant {
+                holding: Holding::Shared(worker, slot),
+                pool,
+            }),
+            Ok(Err(_closed)) => Err(self.stopping()),
+            Err(_elapsed) => Err(self.waited(patience)),
+        }
+    }
+
+    async fn hire(
+        &self,
+        post: &Post,
+        recipe: &Arc<Recipe>,
+        patience: Duration,
+    ) -> Result<(Arc<Worker>, PoolUse), Error> {
+        self.yard.engine.client()?;
+        let mut place = post.worker.lock().await;
+        if let Some(worker) = place.as_ref().filter(|worker| worker.is_fit(&self.config)) {
+            worker.count();
+            return Ok((Arc::clone(worker), PoolUse::Hit));
+        }
+        // The old one ends when its last call does.
+        *place = None;
+        let (member, pool) = self.obtain(recipe, patience).await?;
+        self.pools().release(&member.recipe.key);
+        let slots = usize::try_from(self.config.worker_concurrency).unwrap_or(1);
+        let worker = Arc::new(Worker {
+            member,
+            slots: Arc::new(Semaphore::new(slots.max(1))),
+            served: std::sync::atomic::AtomicU64::new(1),
+            _counted: Counted::new("in_use"),
+        });
+        *place = Some(Arc::clone(&worker));
+        Ok((worker, pool))
+    }
+
+    /// Lets go of workers that are dead or due, and of places that stand empty.
+    pub(super) fn retire_workers(&self) {
+        self.posts().retain(|_, post| {
+            let Ok(mut place) = post.worker.try_lock() else {
+                return true;
+            };
+            if !place.as_ref().is_some_and(|worker| worker.is_fit(&self.config)) {
+                *place = None;
+            }
+            place.is_some() || Arc::strong_count(post) > 1
+        });
+    }
+
+    /// Lets go of one worker that no call uses, to make room.
+    pub(super) fn evict_worker(&self) -> bool {
+        self.posts().values().any(|post| {
+            let Ok(mut place) = post.worker.try_lock() else {
+                return false;
+            };
+            let idle = place
+                .as_ref()
+                .is_some_and(|worker| Arc::strong_count(worker) == 1);
+            if idle {
+                *place = None;
+            }
+            idle
+        })
+    }
+}
+
+impl Worker {
+    fn is_fit(&self, config: &Config) -> bool {
+        let served = self.served.load(std::sync::atomic::Ordering::Relaxed);
+        self.member.link().is_alive()
+            && served < config.worker_calls
+            && self.member.ready.elapsed() < config.worker_age()
+    }
+
+    fn count(&self) {
+        self.served
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}

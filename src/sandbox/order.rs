@@ -1,0 +1,162 @@
+//! What to run, worked out from an authorized call: [`Order`]. Fills the argument placeholders of a
+//! command and builds the HTTP client's input; never a shell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Buf, Bytes};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Error, HttpAnswer};
+use crate::catalog::{Command, Profile, Stdin, Target, Tool};
+use crate::policy::Authorized;
+
+const HOME: &str = "/tmp";
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const CLIENT: [&str; 2] = ["/runner", "http"];
+
+/// One thing to run in a sandbox.
+#[derive(Debug, Clone)]
+pub(super) struct Order {
+    pub(super) profile: Arc<Profile>,
+    /// Calls of the worker tier with equal scopes may share a container.
+    pub(super) scope: Scope,
+    pub(super) argv: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) stdin: Vec<u8>,
+    /// Standard output is an HTTP answer.
+    pub(super) http: bool,
+    /// When the caller stops waiting.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// Who may share a container of the worker tier: calls of one tool source for one tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Scope {
+    pub(super) source: String,
+    pub(super) tenant: String,
+}
+
+impl Order {
+    /// The order for an authorized call.
+    pub(super) fn new(authorized: &Authorized) -> Result<Self, Error> {
+        let checked = &authorized.checked;
+        let resolved = &checked.resolved;
+        let tool: &Tool = &resolved.tool;
+        let arguments = &checked.arguments;
+        let (argv, env, stdin, http) = match &tool.target {
+            Target::Command(command) => (
+                fill(&command.argv, &arguments.value)?,
+                environment(&command.env),
+                input(command, &arguments.value, &arguments.canonical)?,
+                false,
+            ),
+            Target::Http(target) => {
+                let request = target
+                    .request(&arguments.value)
+                    .map_err(|error| refused("", &error.to_string()))?;
+                let stdin = serde_json::to_vec(&request)
+                    .map_err(|error| refused("", &error.to_string()))?;
+                let argv = CLIENT.map(str::to_owned).to_vec();
+                (argv, environment(&BTreeMap::new()), stdin, true)
+            }
+        };
+        Ok(Self {
+            profile: Arc::clone(&tool.profile),
+            scope: Scope {
+                source: tool.source.clone(),
+                tenant: resolved.admitted.caller.tenant.clone(),
+            },
+            argv,
+            env,
+            stdin,
+            http,
+            deadline: resolved.admitted.call.deadline,
+        })
+    }
+}
+
+/// Replaces each element that is exactly `{/pointer}` by the argument there.
+pub(super) fn fill(argv: &[String], arguments: &Value) -> Result<Vec<String>, Error> {
+    argv.iter()
+        .map(|element| {
+            let Some(pointer) = placeholder(element) else {
+                return Ok(element.clone());
+            };
+            let text = text_at(arguments, pointer)?;
+            if text.contains('\0') {
+                return Err(refused(pointer, "a command line cannot carry a NUL character"));
+            }
+            Ok(text)
+        })
+        .collect()
+}
+
+fn placeholder(element: &str) -> Option<&str> {
+    let pointer = element.strip_prefix('{')?.strip_suffix('}')?;
+    pointer.starts_with('/').then_some(pointer)
+}
+
+/// The argument at `pointer`: a string as it is, anything else as JSON text.
+fn text_at(arguments: &Value, pointer: &str) -> Result<String, Error> {
+    match arguments.pointer(pointer) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(value) => Ok(value.to_string()),
+        // Leaving the element out would shift those after it.
+        None => Err(refused(pointer, "the tool needs it, and it was not given")),
+    }
+}
+
+fn input(command: &Command, arguments: &Value, canonical: &str) -> Result<Vec<u8>, Error> {
+    Ok(match &command.stdin {
+        Stdin::Json => canonical.as_bytes().to_vec(),
+        Stdin::None => Vec::new(),
+        Stdin::Pointer(pointer) => text_at(arguments, pointer)?.into_bytes(),
+    })
+}
+
+/// The whole environment of a tool; what the manifest says wins.
+pub(super) fn environment(own: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let mut env: BTreeMap<String, String> = [
+        ("PATH", PATH),
+        ("HOME", HOME),
+        ("TMPDIR", HOME),
+        ("LANG", "C.UTF-8"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect();
+    env.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env.into_iter().collect()
+}
+
+fn refused(pointer: &str, reason: &str) -> Error {
+    Error::Argument {
+        pointer: pointer.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    status: u16,
+    headers: Vec<(String, String)>,
+}
+
+/// Reads what the HTTP client wrote: one line of JSON with status and headers, then the body.
+pub(super) fn parse_answer(mut stdout: Bytes) -> Option<HttpAnswer> {
+    let end = stdout.iter().position(|byte| *byte == b'\n')?;
+    let line = stdout.split_to(end);
+    let Head { status, headers } = serde_json::from_slice(&line).ok()?;
+    stdout.advance(1);
+    Some(HttpAnswer {
+        status,
+        headers: headers
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect(),
+        body: stdout,
+    })
+}

@@ -1,0 +1,171 @@
+//! The end of every container: removal by name with force, retried, then left to the sweep; and the
+//! sweep, which removes what this instance left behind in an earlier life.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::models::ContainerSummary;
+use metrics::counter;
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
+
+use super::Error;
+use super::engine::Engine;
+use super::member::{Counted, Registry, Waste};
+use super::recipe::{LABEL_BOOT, LABEL_DEADLINE, Owner, unix_seconds};
+
+/// Waits between the attempts to remove one container; after the last it is left to the sweep.
+const RETRIES: [Duration; 3] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+];
+
+/// Removes what the queue brings, and sweeps.
+#[derive(Debug)]
+pub(super) struct Reaper {
+    pub(super) engine: Arc<Engine>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) owner: Owner,
+    /// Capacity held by containers that could not be removed; given back once they are.
+    orphans: Mutex<Vec<(String, OwnedSemaphorePermit)>>,
+}
+
+impl Reaper {
+    pub(super) fn new(engine: Arc<Engine>, registry: Arc<Registry>, owner: Owner) -> Self {
+        Self {
+            engine,
+            registry,
+            owner,
+            orphans: Mutex::default(),
+        }
+    }
+
+    /// Removes containers as they come, until the queue closes. Says through `changed` that there is
+    /// room again.
+    pub(super) async fn work(
+        &self,
+        queue: &tokio::sync::Mutex<mpsc::UnboundedReceiver<Waste>>,
+        changed: &Notify,
+    ) {
+        loop {
+            let next = queue.lock().await.recv().await;
+            let Some(waste) = next else { return };
+            self.end(waste).await;
+            changed.notify_one();
+        }
+    }
+
+    /// Removes everything that this process is responsible for, running or not, and waits until
+    /// the queue is through, at most for `bound`.
+    pub(super) async fn drain(&self, bound: Duration) {
+        let removals = self.registry.snapshot().into_iter().map(|name| async move {
+            match self.engine.remove(&name).await {
+                Ok(()) => self.registry.forget(&name),
+                Err(error) => {
+                    tracing::warn!(container = name, error = error.line(), "not removed yet");
+                }
+            }
+        });
+        let all = async {
+            futures::future::join_all(removals).await;
+            self.registry.emptied().await;
+        };
+        if tokio::time::timeout(bound, all).await.is_err() {
+            let left = self.registry.snapshot().len();
+            tracing::error!(left, "containers left to the next start's sweep");
+        }
+    }
+
+    async fn end(&self, waste: Waste) {
+        let _counted = Counted::new("teardown");
+        let mut waits = RETRIES.into_iter();
+        loop {
+            let error = match self.engine.remove(&waste.name).await {
+                Ok(()) => {
+                    self.registry.forget(&waste.name);
+                    return;
+                }
+                Err(error) => error,
+            };
+            // An engine that is gone has its own loop of attempts; the sweep runs when it is back.
+            let absent = matches!(error, Error::EngineAbsent { .. });
+            match waits.next().filter(|_| !absent) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return self.leave(waste, &error),
+            }
+        }
+    }
+
+    fn leave(&self, waste: Waste, error: &Error) {
+        counter!("switchboard_sandbox_teardown_failures_total").increment(1);
+        tracing::warn!(container = %waste.name, error = %error.line(), "container left to the sweep");
+        self.registry.forget(&waste.name);
+        self.orphans().push((waste.name, waste.permit));
+    }
+
+    fn orphans(&self) -> std::sync::MutexGuard<'_, Vec<(String, OwnedSemaphorePermit)>> {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes every container of this instance that no living process answers for.
+    pub(super) async fn sweep(&self) -> Result<(), Error> {
+        // Known before the listing or after it: a container that this process removes or makes
+        // meanwhile is not a leftover.
+        let before = self.registry.snapshot();
+        let found = self.engine.list(&self.owner.instance).await?;
+        let now = unix_seconds();
+        for container in &found {
+            let name = name_of(container);
+            let known = before.contains(&name) || self.registry.knows(&name);
+            if !is_leftover(container, &self.owner.boot, now, known) {
+                continue;
+            }
+            match self.engine.remove(&name).await {
+                Ok(()) => {
+                    counter!("switchboard_sandbox_sweep_removals_total").increment(1);
+                    tracing::info!(container = name, "swept a leftover container");
+                }
+                Err(error) => {
+                    counter!("switchboard_sandbox_teardown_failures_total").increment(1);
+                    tracing::warn!(container = name, error = %error.line(), "sweep failed");
+                }
+            }
+        }
+        // What the engine no longer lists is gone, and what was just removed is not listed next
+        // time; only then does its capacity come back.
+        self.orphans()
+            .retain(|(name, _permit)| found.iter().any(|container| name_of(container) == *name));
+        Ok(())
+    }
+}
+
+/// Whether nobody answers for a container of this instance: another boot made it, or this boot does
+/// not know it, or its deadline has passed.
+pub(super) fn is_leftover(
+    container: &ContainerSummary,
+    boot: &str,
+    now: u64,
+    known: bool,
+) -> bool {
+    let label = |key: &str| {
+        container
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(key))
+            .map(String::as_str)
+    };
+    let late = label(LABEL_DEADLINE)
+        .and_then(|at| at.parse::<u64>().ok())
+        .is_none_or(|at| at < now);
+    label(LABEL_BOOT) != Some(boot) || !known || late
+}
+
+fn name_of(container: &ContainerSummary) -> String {
+    container
+        .names
+        .as_ref()
+        .and_then(|names| names.first())
+        .map(|name| name.trim_start_matches('/').to_owned())
+        .or_else(|| container.id.clone())
+        .unwrap_or_default()
+}

@@ -1,0 +1,495 @@
+//! Reads JSON text strictly: text in, a value or a [`Flaw`] with its position out. Size and depth
+//! are bounded before anything is built, and number spelling is kept. Repairs nothing.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+
+/// Longest run of digits in one number.
+const MAX_DIGITS: usize = 1000;
+/// Longest exponent, in digits.
+const MAX_EXPONENT_DIGITS: usize = 4;
+/// serde_json marks exact numbers by a key with this start, so no other value may carry it.
+const RESERVED: &str = "$serde_json::private::";
+
+/// What is wrong with a JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlawKind {
+    /// More bytes than allowed.
+    TooLarge,
+    /// More nested than allowed.
+    TooDeep,
+    /// One object names a key twice.
+    DuplicateKey,
+    /// The text ends too early.
+    Truncated,
+    /// More text after the value.
+    Trailing,
+    /// Not a JSON number, or one beyond any use.
+    Number,
+    /// A string with a bad escape, a lone surrogate or a raw control character.
+    Text,
+    /// A key that cannot be carried.
+    ReservedKey,
+    /// Anything else.
+    Syntax,
+}
+
+impl FlawKind {
+    /// The kind as it stands in a violation.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "size",
+            Self::TooDeep => "depth",
+            Self::DuplicateKey => "duplicate_key",
+            Self::Truncated => "truncated",
+            Self::Trailing => "trailing",
+            Self::Number => "number",
+            Self::Text => "text",
+            Self::ReservedKey => "reserved_key",
+            Self::Syntax => "syntax",
+        }
+    }
+}
+
+/// Where and why a text is not the JSON that it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// What is wrong.
+    pub kind: FlawKind,
+    /// JSON Pointer of the value being read.
+    pub pointer: String,
+    /// Bytes before the flaw.
+    pub offset: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// Character in the line, from 1.
+    pub column: usize,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            message,
+            line,
+            column,
+            ..
+        } = self;
+        write!(f, "{message} (line {line}, column {column})")
+    }
+}
+
+/// How much [`read`] accepts.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Bytes of text.
+    pub bytes: usize,
+    /// Levels of arrays and objects.
+    pub depth: usize,
+}
+
+/// Reads one JSON value and nothing else. Cost is linear in the text.
+pub fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
+    let mut reader = Reader {
+        text,
+        at: 0,
+        max_depth: bounds.depth,
+        path: Vec::new(),
+    };
+    if text.len() > bounds.bytes {
+        return Err(Flaw {
+            kind: FlawKind::TooLarge,
+            pointer: String::new(),
+            offset: bounds.bytes,
+            line: 1,
+            column: 1,
+            message: format!(
+                "the text has {} bytes, more than the {} allowed",
+                text.len(),
+                bounds.bytes
+            ),
+        });
+    }
+    reader.skip_space();
+    let value = reader.value()?;
+    reader.skip_space();
+    match reader.peek() {
+        None => Ok(value),
+        Some(b'{' | b'[') => Err(reader.flaw(
+            FlawKind::Trailing,
+            "a second JSON value follows the first: send one call for each",
+        )),
+        Some(_) => Err(reader.flaw(FlawKind::Trailing, "more text follows the JSON value")),
+    }
+}
+
+/// Appends `token` to a JSON Pointer.
+pub fn join(pointer: &str, token: &str) -> String {
+    format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"))
+}
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    max_depth: usize,
+    path: Vec<Step>,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn pointer(&self) -> String {
+        self.path
+            .iter()
+            .fold(String::new(), |pointer, step| match step {
+                Step::Key(key) => join(&pointer, key),
+                Step::Index(index) => join(&pointer, &index.to_string()),
+            })
+    }
+
+    fn flaw(&self, kind: FlawKind, message: impl Into<String>) -> Flaw {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |found| found + 1);
+        Flaw {
+            kind,
+            pointer: self.pointer(),
+            offset: self.at,
+            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
+            column: before
+                .get(line_start..)
+                .unwrap_or_default()
+                .chars()
+                .count()
+                .saturating_add(1),
+            message: message.into(),
+        }
+    }
+
+    fn truncated(&self) -> Flaw {
+        self.flaw(
+            FlawKind::Truncated,
+            "truncated: the text ends before the JSON does, send it again, complete and shorter",
+        )
+    }
+
+    fn value(&mut self) -> Result<Value, Flaw> {
+        match self.peek() {
+            None => Err(self.truncated()),
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(_) => self.literal(),
+        }
+    }
+
+    fn nested(&mut self, inner: fn(&mut Self) -> Result<Value, Flaw>) -> Result<Value, Flaw> {
+        if self.path.len() >= self.max_depth {
+            let message = format!("nested more than {} levels deep", self.max_depth);
+            return Err(self.flaw(FlawKind::TooDeep, message));
+        }
+        self.at += 1;
+        self.skip_space();
+        inner(self)
+    }
+
+    fn object(&mut self) -> Result<Value, Flaw> {
+        let mut map = Map::new();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(map));
+        }
+        loop {
+            let key_at = self.at;
+            match self.peek() {
+                Some(b'"') => {}
+                None => return Err(self.truncated()),
+                Some(_) => return Err(self.flaw(FlawKind::Syntax, self.key_hint())),
+            }
+            let key = self.string()?;
+            self.check_key(&map, &key, key_at)?;
+            self.skip_space();
+            self.expect(b':', "expected `:` after a key")?;
+            self.skip_space();
+            self.path.push(Step::Key(key.clone()));
+            let value = self.value()?;
+            self.path.pop();
+            map.insert(key, value);
+            if !self.more(b'}', "expected `,` or `}` after a value")? {
+                return Ok(Value::Object(map));
+            }
+        }
+    }
+
+    fn check_key(&mut self, map: &Map<String, Value>, key: &str, at: usize) -> Result<(), Flaw> {
+        let (kind, message) = if map.contains_key(key) {
+            let message = format!("the key {} is given twice: give it once", quote(key));
+            (FlawKind::DuplicateKey, message)
+        } else if key.starts_with(RESERVED) {
+            let message = format!("the key {} is reserved and cannot be carried", quote(key));
+            (FlawKind::ReservedKey, message)
+        } else {
+            return Ok(());
+        };
+        self.at = at;
+        let mut flaw = self.flaw(kind, message);
+        flaw.pointer = join(&flaw.pointer, key);
+        Err(flaw)
+    }
+
+    fn key_hint(&self) -> &'static str {
+        match self.peek() {
+            Some(b'\'') => "keys and strings stand in double quotes, not single ones",
+            Some(b'}') => "a comma must not stand before `}`",
+            _ => "expected a key in double quotes",
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, Flaw> {
+        let mut items = Vec::new();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(items));
+        }
+        loop {
+            self.path.push(Step::Index(items.len()));
+            let value = self.value()?;
+            self.path.pop();
+            items.push(value);
+            if !self.more(b']', "expected `,` or `]` after an item")? {
+                return Ok(Value::Array(items));
+            }
+        }
+    }
+
+    /// After a member: whether another follows before `close`.
+    fn more(&mut self, close: u8, hint: &str) -> Result<bool, Flaw> {
+        self.skip_space();
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.skip_space();
+                Ok(true)
+            }
+            Some(byte) if byte == close => {
+                self.at += 1;
+                Ok(false)
+            }
+            None => Err(self.truncated()),
+            Some(_) => Err(self.flaw(FlawKind::Syntax, hint)),
+        }
+    }
+
+    fn expect(&mut self, byte: u8, hint: &str) -> Result<(), Flaw> {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            None => Err(self.truncated()),
+            Some(_) => Err(self.flaw(FlawKind::Syntax, hint)),
+        }
+    }
+
+    fn literal(&mut self) -> Result<Value, Flaw> {
+        for (word, value) in [
+            ("true", Value::Bool(true)),
+            ("false", Value::Bool(false)),
+            ("null", Value::Null),
+        ] {
+            if self.rest().starts_with(word) {
+                self.at += word.len();
+                return Ok(value);
+            }
+            if word.starts_with(self.rest()) {
+                return Err(self.truncated());
+            }
+        }
+        let rest = self.rest();
+        let (kind, hint) = match self.peek() {
+            _ if ["NaN", "Infinity", "+"].iter().any(|w| rest.starts_with(w)) => (
+                FlawKind::Number,
+                "JSON has no NaN, Infinity or leading `+`: give a finite number or null",
+            ),
+            Some(b'\'') => (
+                FlawKind::Syntax,
+                "keys and strings stand in double quotes, not single ones",
+            ),
+            Some(b']' | b'}') => (FlawKind::Syntax, "a value is missing before this bracket"),
+            _ if ["True", "False", "None"].iter().any(|w| rest.starts_with(w)) => (
+                FlawKind::Syntax,
+                "JSON writes `true`, `false` and `null` in lower case",
+            ),
+            _ => (FlawKind::Syntax, "expected a JSON value"),
+        };
+        Err(self.flaw(kind, hint))
+    }
+
+    fn digits(&mut self) -> usize {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    fn number(&mut self) -> Result<Value, Flaw> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.rest().starts_with("Infinity") {
+            return Err(self.flaw(FlawKind::Number, "JSON has no Infinity"));
+        }
+        let zero = self.peek() == Some(b'0');
+        let mut count = self.digits();
+        if zero && count > 1 {
+            return Err(self.flaw(FlawKind::Number, "a number must not start with 0"));
+        }
+        let mut complete = count > 0;
+        if complete && self.peek() == Some(b'.') {
+            self.at += 1;
+            let fraction = self.digits();
+            count += fraction;
+            complete = fraction > 0;
+        }
+        if complete && matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            let exponent = self.digits();
+            complete = exponent > 0;
+            if exponent > MAX_EXPONENT_DIGITS {
+                return Err(self.flaw(FlawKind::Number, "a number's exponent is out of range"));
+            }
+        }
+        if !complete {
+            return Err(match self.peek() {
+                None => self.truncated(),
+                Some(_) => self.flaw(FlawKind::Number, "expected a digit"),
+            });
+        }
+        if count > MAX_DIGITS {
+            let message = format!("a number has more than {MAX_DIGITS} digits");
+            return Err(self.flaw(FlawKind::Number, message));
+        }
+        let spelling = self.text.get(start..self.at).unwrap_or_default();
+        spelling
+            .parse::<Number>()
+            .map(Value::Number)
+            .map_err(|error| self.flaw(FlawKind::Number, error.to_string()))
+    }
+
+    fn string(&mut self) -> Result<String, Flaw> {
+        self.at += 1;
+        let mut string = String::new();
+        loop {
+            let start = self.at;
+            while matches!(self.peek(), Some(byte) if byte >= b' ' && byte != b'"' && byte != b'\\')
+            {
+                self.at += 1;
+            }
+            string.push_str(self.text.get(start..self.at).unwrap_or_default());
+            match self.peek() {
+                None => return Err(self.truncated()),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(string);
+                }
+                Some(b'\\') => string.push(self.escape()?),
+                Some(byte) => {
+                    let message = format!(
+                        "a control character stands raw in a string: write it as \\u{byte:04x}"
+                    );
+                    return Err(self.flaw(FlawKind::Text, message));
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Flaw> {
+        let start = self.at;
+        self.at += 1;
+        let Some(byte) = self.peek() else {
+            return Err(self.truncated());
+        };
+        self.at += 1;
+        let character = match byte {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode(start),
+            _ => {
+                self.at = start;
+                return Err(self.flaw(
+                    FlawKind::Text,
+                    "a backslash in a string starts no known escape: write it twice",
+                ));
+            }
+        };
+        Ok(character)
+    }
+
+    fn unicode(&mut self, start: usize) -> Result<char, Flaw> {
+        let first = self.hex()?;
+        let code = match first {
+            0xD800..=0xDBFF if self.rest().starts_with("\\u") => {
+                self.at += 2;
+                match self.hex()? {
+                    second @ 0xDC00..=0xDFFF => {
+                        Some(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+                    }
+                    _ => None,
+                }
+            }
+            code => Some(code),
+        };
+        code.and_then(char::from_u32).ok_or_else(|| {
+            self.at = start;
+            self.flaw(FlawKind::Text, "a lone surrogate is no character")
+        })
+    }
+
+    fn hex(&mut self) -> Result<u32, Flaw> {
+        let Some(digits) = self.text.get(self.at..self.at + 4) else {
+            return Err(self.truncated());
+        };
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(self.flaw(FlawKind::Text, "expected four hex digits after \\u"));
+        }
+        self.at += 4;
+        u32::from_str_radix(digits, 16)
+            .map_err(|error| self.flaw(FlawKind::Text, error.to_string()))
+    }
+}
+
+/// `text` as a short JSON string in backticks, for a message.
+fn quote(text: &str) -> String {
+    let short: String = text.chars().take(80).collect();
+    format!("`{}`", short.escape_debug())
+}

@@ -1,0 +1,236 @@
+//! Repairs arguments where nothing is lost: a value in, a value that fits and the list of changes
+//! out, or the violations of the value as it came. A place that fits is never converted.
+
+mod scalar;
+mod scope;
+mod settle;
+mod walk;
+
+use serde_json::Value;
+
+use super::reader::{Bounds, read};
+use super::validator::Compiled;
+use super::violation::{MASK, Violation, explain};
+use super::{Change, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, kind_of, take_valid};
+use crate::catalog::Tool;
+
+use walk::Walk;
+
+/// Most changes listed; further ones are made and counted.
+const MAX_LISTED: usize = 256;
+/// Longest text of a change, in characters.
+const MAX_TEXT: usize = 200;
+/// How often arguments are unpacked that were encoded as a string.
+const MAX_UNWRAPS: usize = 2;
+
+/// Repairs `value` for `tool`, and checks the result.
+pub(super) fn repair(
+    tool: &Tool,
+    compiled: &Compiled,
+    value: Value,
+) -> Result<(Value, Vec<Change>), Error> {
+    let mut log = Log::new(compiled.sensitive);
+    let object = unwrap_text(value, &mut log)?;
+    match mend(tool, compiled, &object, log.clone()) {
+        Ok(done) => Ok(done),
+        Err(refusal) => {
+            let mut log = log;
+            let inner = open_envelope(tool, &object, &mut log);
+            let opened = inner.and_then(|inner| mend(tool, compiled, &inner, log).ok());
+            opened.ok_or(refusal)
+        }
+    }
+}
+
+/// Unpacks arguments that were encoded as a JSON string, at most twice.
+fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
+    let bounds = Bounds {
+        bytes: MAX_ARGUMENTS_BYTES,
+        depth: MAX_DEPTH,
+    };
+    let mut current = value;
+    for _ in 0..MAX_UNWRAPS {
+        let Value::String(text) = &current else { break };
+        let Ok(inner) = read(text, bounds) else { break };
+        log.add("decode", "", Some(&current), Some(&inner));
+        current = inner;
+    }
+    if current.is_object() {
+        return Ok(current);
+    }
+    Err(Error::NotObject(kind_of(&current).to_owned()))
+}
+
+/// The arguments inside something like `{"name": TOOL, "arguments": {...}}`.
+fn open_envelope(tool: &Tool, value: &Value, log: &mut Log) -> Option<Value> {
+    const INNER: [&str; 4] = ["arguments", "parameters", "input", "args"];
+    const BESIDE: [&str; 5] = ["name", "tool", "tool_name", "id", "type"];
+    let map = value.as_object()?;
+    let mut inner = None;
+    for (key, item) in map {
+        match key.as_str() {
+            key if INNER.contains(&key) && inner.is_none() => inner = Some(item),
+            "name" | "tool" | "tool_name" if item.as_str() != Some(&tool.name) => return None,
+            key if BESIDE.contains(&key) => {}
+            _ => return None,
+        }
+    }
+    let opened = match inner? {
+        Value::Object(object) => Value::Object(object.clone()),
+        text @ Value::String(_) => unwrap_text(text.clone(), &mut Log::new(false)).ok()?,
+        _ => return None,
+    };
+    log.add("unwrap", "", Some(value), Some(&opened));
+    Some(opened)
+}
+
+/// Repairs an object; the error speaks of the object as it came.
+fn mend(
+    tool: &Tool,
+    compiled: &Compiled,
+    object: &Value,
+    log: Log,
+) -> Result<(Value, Vec<Change>), Error> {
+    let mut walk = Walk::new(compiled, &tool.aliases, log);
+    let mut value = object.clone();
+    walk.mend_root(&mut value);
+    if !walk.conflicts.is_empty() {
+        return Err(refusal(walk.conflicts, walk.log));
+    }
+    let fits = compiled.root.is_valid(&value);
+    let before_defaults = fits.then(|| (value.clone(), walk.log.clone()));
+    walk.settle_root(&mut value, true);
+    if !compiled.root.is_valid(&value) {
+        // A default can break a rule between properties: then none is given.
+        let Some((plain, log)) = before_defaults else {
+            return Err(unmended(compiled, object, &value, walk.log));
+        };
+        value = plain;
+        walk.log = log;
+        walk.settle_root(&mut value, false);
+    }
+    if !walk.conflicts.is_empty() {
+        return Err(refusal(walk.conflicts, walk.log));
+    }
+    Ok((take_valid(compiled, value)?, walk.log.finish()))
+}
+
+fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
+    let total = violations.len();
+    violations.truncate(super::violation::MAX_VIOLATIONS);
+    Error::Violations {
+        violations,
+        total,
+        repairs: log.finish(),
+    }
+}
+
+/// The violations of the object as it came, less those that the repairs healed.
+fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
+    let explain_all = |value| explain(compiled.root.iter_errors(value), compiled.schema());
+    let (left, _) = explain_all(repaired);
+    let (original, total) = explain_all(object);
+    let remains = |violation: &&Violation| {
+        left.iter().any(|other| {
+            other.pointer.starts_with(&violation.pointer)
+                || violation.pointer.starts_with(&other.pointer)
+        })
+    };
+    let kept: Vec<Violation> = original.iter().filter(remains).cloned().collect();
+    let (violations, total) = if kept.is_empty() {
+        (original, total)
+    } else {
+        let healed = original.len() - kept.len();
+        (kept, total - healed)
+    };
+    Error::Violations {
+        violations,
+        total,
+        repairs: log.finish(),
+    }
+}
+
+// === impl Log ===
+
+/// The changes made so far.
+#[derive(Debug, Clone)]
+struct Log {
+    changes: Vec<Change>,
+    unlisted: usize,
+    /// Hides whole objects, because some part of them may be secret.
+    sensitive: bool,
+}
+
+impl Log {
+    fn new(sensitive: bool) -> Self {
+        Self {
+            changes: Vec::new(),
+            unlisted: 0,
+            sensitive,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.changes.len() + self.unlisted
+    }
+
+    fn push(&mut self, kind: &str, pointer: &str, from: String, to: String) {
+        if self.changes.len() >= MAX_LISTED {
+            self.unlisted += 1;
+            return;
+        }
+        self.changes.push(Change {
+            kind: kind.to_owned(),
+            pointer: pointer.to_owned(),
+            from,
+            to,
+        });
+    }
+
+    /// Notes a change of a value that may hold secrets only if the whole input may.
+    fn add(&mut self, kind: &str, pointer: &str, from: Option<&Value>, to: Option<&Value>) {
+        let secret = self.sensitive;
+        self.push(kind, pointer, shown(from, secret), shown(to, secret));
+    }
+
+    /// Notes a change of one scalar.
+    fn note(&mut self, kind: &str, pointer: &str, secret: bool, values: [Option<&Value>; 2]) {
+        let [from, to] = values;
+        self.push(kind, pointer, shown(from, secret), shown(to, secret));
+    }
+
+    fn append(&mut self, other: Self) {
+        for change in other.changes {
+            self.push(&change.kind, &change.pointer, change.from, change.to);
+        }
+        self.unlisted += other.unlisted;
+    }
+
+    fn finish(mut self) -> Vec<Change> {
+        if self.unlisted > 0 {
+            self.changes.push(Change {
+                kind: "more".to_owned(),
+                pointer: String::new(),
+                from: String::new(),
+                to: self.unlisted.to_string(),
+            });
+        }
+        self.changes
+    }
+}
+
+fn shown(value: Option<&Value>, secret: bool) -> String {
+    match value {
+        None => String::new(),
+        Some(_) if secret => format!("\"{MASK}\""),
+        Some(value) => {
+            let text = value.to_string();
+            let short: String = text.chars().take(MAX_TEXT).collect();
+            if short.len() < text.len() {
+                format!("{short}…")
+            } else {
+                text
+            }
+        }
+    }
+}

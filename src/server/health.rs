@@ -1,0 +1,61 @@
+//! grpc.health.v1. `""` and the tool service tell readiness: the engine answers and each pool has
+//! members. `liveness` tells only that the process runs, since a restart mends no engine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tonic_health::ServingStatus;
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::{HealthReporter, HealthService};
+
+use super::Daemon;
+
+/// The name that answers for the process alone.
+pub(super) const LIVENESS: &str = "liveness";
+const READINESS: [&str; 2] = ["", "switchboard.tools.v1.ToolService"];
+
+/// The health of this daemon.
+#[derive(Debug, Clone)]
+pub(super) struct Health {
+    reporter: HealthReporter,
+    draining: Arc<AtomicBool>,
+}
+
+/// Follows the sandbox's readiness in a task of the daemon.
+pub(super) async fn start(daemon: &Daemon) -> Health {
+    let health =
+        Health { reporter: HealthReporter::new(), draining: Arc::new(AtomicBool::new(false)) };
+    health.reporter.set_service_status(LIVENESS, ServingStatus::Serving).await;
+    let mut readiness = daemon.sandbox.readiness();
+    let ready = readiness.borrow_and_update().is_ready();
+    health.set(ready).await;
+    let (follower, stop) = (health.clone(), daemon.stop.clone());
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        while readiness.changed().await.is_ok() {
+            let ready = readiness.borrow_and_update().is_ready();
+            follower.set(ready).await;
+        }
+    }));
+    health
+}
+
+impl Health {
+    async fn set(&self, ready: bool) {
+        let ready = ready && !self.draining.load(Ordering::Acquire);
+        let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for name in READINESS {
+            self.reporter.set_service_status(name, status).await;
+        }
+    }
+
+    /// Tells that no call will be taken any more.
+    pub(super) async fn draining(&self) {
+        self.draining.store(true, Ordering::Release);
+        self.set(false).await;
+    }
+
+    /// The service, for one listener.
+    pub(super) fn service(&self) -> HealthServer<HealthService> {
+        HealthServer::new(HealthService::from_health_reporter(self.reporter.clone()))
+    }
+}

@@ -1,0 +1,51 @@
+//! `/healthz` (the process runs), `/readyz` (it can run tools; else why not) and `/metrics`.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+
+use super::Daemon;
+
+#[derive(Debug, Clone)]
+struct Shared {
+    daemon: Daemon,
+    metrics: PrometheusHandle,
+}
+
+/// Serves in a task of the daemon until it stops.
+pub(super) fn serve(daemon: &Daemon, listener: Option<TcpListener>, metrics: PrometheusHandle) {
+    let Some(listener) = listener else { return };
+    let shared = Shared { daemon: daemon.clone(), metrics };
+    let stop = daemon.stop.clone();
+    let app = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(render))
+        .with_state(shared);
+    daemon.tasks.spawn(async move {
+        let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned());
+        if let Err(error) = served.await {
+            tracing::error!(%error, "the metrics listener ended");
+        }
+    });
+}
+
+async fn readyz(State(shared): State<Shared>) -> impl IntoResponse {
+    if shared.daemon.calls.is_closed() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
+    }
+    let readiness = shared.daemon.sandbox.readiness().borrow().clone();
+    match readiness.is_ready() {
+        true => (StatusCode::OK, "ok\n".to_owned()),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{readiness}\n")),
+    }
+}
+
+async fn render(State(shared): State<Shared>) -> impl IntoResponse {
+    shared.metrics.run_upkeep();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.render())
+}

@@ -1,0 +1,187 @@
+//! The listeners: Unix socket, loopback TCP, and a port for health alone.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::Server as Grpc;
+use tonic::transport::server::{Router, TcpIncoming};
+
+use super::health::Health;
+use super::{Daemon, Error};
+use crate::config::Server;
+use crate::proto;
+use crate::proto::tools::tool_service_server::ToolServiceServer;
+use crate::service::Tools;
+
+/// Bytes of one message: arguments are refused earlier, with a reply that says so.
+const MESSAGE_BYTES: usize = 16 << 20;
+/// A connection whose client does not answer a ping is closed after these two together, and its
+/// calls are cancelled. Clients may ping as often as they like.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_ANSWER: Duration = Duration::from_secs(10);
+
+/// Where the daemon listens; written to `server.ready_file` once it serves.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Bound {
+    /// The Unix socket.
+    pub socket: Option<PathBuf>,
+    /// gRPC over TCP.
+    pub tcp: Option<SocketAddr>,
+    /// `/healthz`, `/readyz`, `/metrics`.
+    pub metrics: Option<SocketAddr>,
+    /// grpc.health.v1 only.
+    pub health: Option<SocketAddr>,
+    /// Process id.
+    pub pid: u32,
+}
+
+impl Bound {
+    /// Tells the log, and the ready file where one is named, that the daemon serves.
+    pub(super) fn announce(&self, config: &Server) -> Result<(), Error> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        tracing::info!(%text, "serving");
+        let Some(path) = &config.ready_file else { return Ok(()) };
+        let system = |source| Error::System { what: "cannot write server.ready_file", source };
+        let draft = path.with_extension("draft");
+        std::fs::write(&draft, text).map_err(system)?;
+        std::fs::rename(draft, path).map_err(system)
+    }
+}
+
+/// Bound listeners that do not serve yet.
+pub(super) struct Listeners {
+    socket: Option<UnixListener>,
+    tcp: Option<TcpListener>,
+    health: Option<TcpListener>,
+    pub(super) metrics: Option<TcpListener>,
+    pub(super) bound: Bound,
+}
+
+/// Binds everything that the configuration names, or nothing.
+pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
+    let socket = match config.socket.as_os_str().is_empty() {
+        true => None,
+        false => Some(bind_socket(config).await?),
+    };
+    let (tcp, metrics, health) =
+        (tcp(config.tcp).await?, tcp(config.metrics).await?, tcp(config.health).await?);
+    let bound = Bound {
+        socket: socket.as_ref().map(|_| config.socket.clone()),
+        tcp: address(tcp.as_ref()),
+        metrics: address(metrics.as_ref()),
+        health: address(health.as_ref()),
+        pid: std::process::id(),
+    };
+    Ok(Listeners { socket, tcp, health, metrics, bound })
+}
+
+fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
+    listener.and_then(|listener| listener.local_addr().ok())
+}
+
+async fn tcp(at: Option<SocketAddr>) -> Result<Option<TcpListener>, Error> {
+    let Some(at) = at else { return Ok(None) };
+    let bound = TcpListener::bind(at).await;
+    bound.map(Some).map_err(|source| Error::Listen { at: at.to_string(), source })
+}
+
+/// Binds in a folder that only we can enter and moves the socket out once it has its mode, so that
+/// nobody can connect a moment too early.
+async fn bind_socket(config: &Server) -> Result<UnixListener, Error> {
+    let path = &config.socket;
+    let failed = |source| Error::Listen { at: path.display().to_string(), source };
+    let mode = config.mode().map_err(|e| failed(std::io::Error::other(e.to_string())))?;
+    if mode & 0o007 != 0 {
+        tracing::warn!(socket = %path.display(), "every user of this machine can run tools");
+    }
+    refuse_live(path).await.map_err(failed)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let private = folder.join(format!(".switchboard-{}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&private).map_err(failed)?;
+    let draft = private.join("socket");
+    let moved = UnixListener::bind(&draft).and_then(|listener| {
+        std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode))?;
+        std::fs::rename(&draft, path)?;
+        Ok(listener)
+    });
+    std::fs::remove_dir_all(&private).map_err(failed)?;
+    moved.map_err(failed)
+}
+
+/// Refuses to take over a socket on which somebody answers, or a path that is not a socket.
+async fn refuse_live(path: &Path) -> std::io::Result<()> {
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(std::io::Error::other("there is something else than a socket in this place"));
+    }
+    match tokio::net::UnixStream::connect(path).await {
+        Ok(_) => Err(std::io::Error::other("another daemon answers on this socket")),
+        Err(_) => Ok(()),
+    }
+}
+
+impl Listeners {
+    /// Serves in tasks of the daemon until it stops.
+    pub(super) fn serve(self, daemon: &Daemon, health: &Health) -> Result<(), Error> {
+        if let Some(listener) = self.socket {
+            let stop = daemon.stop.clone().cancelled_owned();
+            let incoming = UnixListenerStream::new(listener);
+            let served = router(daemon, health)?.serve_with_incoming_shutdown(incoming, stop);
+            spawn(daemon, "socket", served);
+        }
+        if let Some(listener) = self.tcp {
+            let stop = daemon.stop.clone().cancelled_owned();
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            let served = router(daemon, health)?.serve_with_incoming_shutdown(incoming, stop);
+            spawn(daemon, "tcp", served);
+        }
+        if let Some(listener) = self.health {
+            let stop = daemon.stop.clone().cancelled_owned();
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            let served = Grpc::builder()
+                .add_service(health.service())
+                .serve_with_incoming_shutdown(incoming, stop);
+            spawn(daemon, "health", served);
+        }
+        Ok(())
+    }
+}
+
+fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
+    let tools = Tools::new(daemon.pipeline.clone(), daemon.calls.clone());
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    Ok(Grpc::builder()
+        .http2_keepalive_interval(Some(PING_EVERY))
+        .http2_keepalive_timeout(Some(PING_ANSWER))
+        .max_concurrent_streams(Some(1024))
+        .add_service(health.service())
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?)
+        .add_service(
+            ToolServiceServer::new(tools)
+                .max_decoding_message_size(MESSAGE_BYTES)
+                .max_encoding_message_size(usize::MAX),
+        ))
+}
+
+fn spawn(
+    daemon: &Daemon,
+    name: &'static str,
+    served: impl Future<Output = Result<(), tonic::transport::Error>> + Send + 'static,
+) {
+    daemon.tasks.spawn(async move {
+        if let Err(error) = served.await {
+            tracing::error!(listener = name, %error, "a listener ended");
+        }
+    });
+}

@@ -1,0 +1,107 @@
+//! Reload of the policies folder, when a file in it changes and on SIGHUP. A broken file keeps the
+//! last good state, and the log says so.
+
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::Daemon;
+use crate::pipeline::Snapshot;
+
+/// Changes come in bursts; a load starts when none has come for this long.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Watches in a task of the daemon until it stops.
+pub(super) fn watch(daemon: &Daemon) {
+    let (changed, changes) = mpsc::channel(1);
+    let watcher = watcher(daemon, changed.clone());
+    hangups(daemon, changed);
+    let (follower, stop) = (daemon.clone(), daemon.stop.clone());
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        follow(&follower, changes).await;
+        drop(watcher);
+    }));
+}
+
+fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::RecommendedWatcher> {
+    let folder = &daemon.config.policies.folder;
+    let told = move |event: notify::Result<notify::Event>| {
+        let reading = event.is_ok_and(|event| event.kind.is_access());
+        if !reading {
+            // A full channel means that a load is due anyway.
+            drop(changed.try_send(()));
+        }
+    };
+    let watching = notify::recommended_watcher(told).and_then(|mut watcher| {
+        watcher.watch(folder, RecursiveMode::Recursive)?;
+        Ok(watcher)
+    });
+    watching
+        .inspect_err(|error| {
+            tracing::error!(folder = %folder.display(), %error, "changes are not seen; use SIGHUP");
+        })
+        .ok()
+}
+
+fn hangups(daemon: &Daemon, changed: mpsc::Sender<()>) {
+    let stop = daemon.stop.clone();
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+        while hangup.recv().await.is_some() {
+            drop(changed.try_send(()));
+        }
+    }));
+}
+
+async fn follow(daemon: &Daemon, mut changes: mpsc::Receiver<()>) {
+    while changes.recv().await.is_some() {
+        while let Ok(Some(())) = tokio::time::timeout(QUIET, changes.recv()).await {}
+        let daemon = daemon.clone();
+        let loaded = tokio::task::spawn_blocking(move || load(&daemon)).await;
+        if let Err(error) = loaded {
+            tracing::error!(%error, "a reload ended early; the last good state stays");
+        }
+    }
+}
+
+fn load(daemon: &Daemon) {
+    let previous = daemon.pipeline.snapshot();
+    let images = |name: &str| daemon.sandbox.image(name);
+    let outcome = match Snapshot::load(&daemon.config.policies.folder, &images, Some(&previous)) {
+        Ok(snapshot) => {
+            report(&snapshot);
+            daemon.pipeline.replace(snapshot);
+            "loaded"
+        }
+        Err(error) => {
+            tracing::error!(%error, "the policies were not taken; the last good state stays");
+            "refused"
+        }
+    };
+    metrics::counter!("switchboard_reloads_total", "outcome" => outcome).increment(1);
+}
+
+/// Logs what was loaded and each thing that could not be used.
+pub(super) fn report(snapshot: &Snapshot) {
+    for problem in snapshot.problems() {
+        tracing::warn!(
+            file = problem.file,
+            place = problem.place,
+            whole_file = problem.fatal,
+            "{}",
+            problem.message
+        );
+    }
+    for warning in snapshot.policies.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let tools = snapshot.catalog.tools().len();
+    tracing::info!(
+        tools,
+        catalog = snapshot.catalog.digest(),
+        policies = snapshot.policies.version(),
+        "catalog and policies are in force"
+    );
+}

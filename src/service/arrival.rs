@@ -1,0 +1,79 @@
+//! What a request brings besides its message: who sent it, its deadline and its trace.
+
+use std::time::{Duration, Instant};
+
+use opentelemetry::propagation::Extractor;
+use tonic::Request;
+use tonic::metadata::{KeyRef, MetadataMap};
+use tonic::transport::server::{TcpConnectInfo, UdsConnectInfo};
+
+use crate::admission::Peer;
+
+/// Who is at the other end of the connection that brought `request`.
+pub(super) fn peer<T>(request: &Request<T>) -> Option<Peer> {
+    let extensions = request.extensions();
+    if let Some(info) = extensions.get::<UdsConnectInfo>() {
+        return info.peer_cred.map(|credentials| Peer::Unix { uid: credentials.uid() });
+    }
+    extensions.get::<TcpConnectInfo>().and_then(|info| info.remote_addr).map(Peer::Loopback)
+}
+
+/// When the caller stops waiting, a little early, so that the answer to a late call can still be
+/// recorded and sent: a tenth of the time, at most 20 ms.
+pub(super) fn deadline(metadata: &MetadataMap, received: Instant) -> Option<Instant> {
+    let timeout = parse_timeout(metadata.get("grpc-timeout")?.to_str().ok()?)?;
+    let margin = (timeout / 10).min(Duration::from_millis(20));
+    received.checked_add(timeout - margin)
+}
+
+/// Reads a `grpc-timeout`: at most eight digits and a unit.
+fn parse_timeout(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let plain = digits.len() <= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count: u64 = digits.parse().ok().filter(|_| plain)?;
+    match unit {
+        "H" => Some(Duration::from_secs(count * 3600)),
+        "M" => Some(Duration::from_secs(count * 60)),
+        "S" => Some(Duration::from_secs(count)),
+        "m" => Some(Duration::from_millis(count)),
+        "u" => Some(Duration::from_micros(count)),
+        "n" => Some(Duration::from_nanos(count)),
+        _ => None,
+    }
+}
+
+/// Lets a trace propagator read gRPC metadata.
+pub(super) struct Headers<'a>(pub(super) &'a MetadataMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(|value| value.to_str().ok())
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0
+            .keys()
+            .filter_map(|key| match key {
+                KeyRef::Ascii(key) => Some(key.as_str()),
+                KeyRef::Binary(_) => None,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::parse_timeout;
+
+    #[test]
+    fn timeouts_have_at_most_eight_digits_and_a_unit() {
+        assert_eq!(parse_timeout("2S"), Some(Duration::from_secs(2)));
+        assert_eq!(parse_timeout("1m"), Some(Duration::from_millis(1)));
+        assert_eq!(parse_timeout("99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
+        for wrong in ["", "S", "5", "-1S", "123456789S", "1x", "é"] {
+            assert_eq!(parse_timeout(wrong), None, "{wrong}");
+        }
+    }
+}

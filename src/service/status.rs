@@ -1,0 +1,127 @@
+//! The only maker of [`tonic::Status`]: which code, which details.
+
+use std::time::Duration;
+
+use prost::Message;
+use prost_types::Any;
+use tonic::{Code as Grpc, Status};
+use tonic_types::pb;
+
+use crate::call::Code;
+use crate::normalize::Reply;
+use crate::proto::{REPLY_TYPE_URL, tools as proto};
+
+const DOMAIN: &str = "switchboard";
+
+/// The gRPC code of a reply that the calling program has to handle; `None` for one that the model
+/// should read.
+pub(super) const fn grpc_code(code: Code) -> Option<Grpc> {
+    match code {
+        Code::RateLimited => Some(Grpc::ResourceExhausted),
+        Code::SandboxUnavailable | Code::LedgerUnavailable | Code::Draining => {
+            Some(Grpc::Unavailable)
+        }
+        Code::DeadlineExceeded => Some(Grpc::DeadlineExceeded),
+        Code::Cancelled => Some(Grpc::Cancelled),
+        Code::Internal => Some(Grpc::Internal),
+        Code::UnknownTool
+        | Code::SchemaValidationError
+        | Code::PolicyDenied
+        | Code::ApprovalRequired
+        | Code::ApprovalRejected
+        | Code::ToolTimeout
+        | Code::ToolOutOfMemory
+        | Code::ProcessLimit
+        | Code::OutputLimit
+        | Code::DiskLimit
+        | Code::EgressDenied
+        | Code::ExecutionError
+        | Code::UpstreamError
+        | Code::OutputSchemaError
+        | Code::DuplicateCall => None,
+    }
+}
+
+/// The status for a reply that has one, with the reply itself among the details.
+pub(super) fn of_reply(reply: &Reply, wire: &proto::Reply) -> Option<Status> {
+    let error = reply.error.as_ref()?;
+    let grpc = grpc_code(error.code)?;
+    let mut details = vec![reason(error.code.as_str())];
+    if let Some(delay) = reply.retry_after() {
+        details.push(retry(delay));
+    }
+    details.push(any(wire));
+    Some(with_details(grpc, &error.message, details))
+}
+
+/// Wrong fields of a request: each with its name and what is wrong with it.
+pub(super) fn malformed(violations: &[(&str, String)]) -> Status {
+    let message = violations
+        .iter()
+        .map(|(field, wrong)| format!("`{field}` {wrong}"))
+        .collect::<Vec<_>>()
+        .join("; ");
+    let fields = violations
+        .iter()
+        .map(|(field, wrong)| pb::bad_request::FieldViolation {
+            field: (*field).to_owned(),
+            description: wrong.clone(),
+            ..Default::default()
+        })
+        .collect();
+    let bad = pb::BadRequest { field_violations: fields };
+    let details = vec![reason("MALFORMED_REQUEST"), google("BadRequest", &bad)];
+    with_details(Grpc::InvalidArgument, &message, details)
+}
+
+/// Something that was asked for by name is not there.
+pub(super) fn not_found(why: &str, message: &str) -> Status {
+    with_details(Grpc::NotFound, message, vec![reason(why)])
+}
+
+/// The transport does not say who sends.
+pub(super) fn unknown_peer() -> Status {
+    with_details(Grpc::Unauthenticated, "the connection does not tell who sends", vec![])
+}
+
+/// The ledger cannot be read.
+pub(super) fn unavailable(why: Code, message: &str) -> Status {
+    let details = vec![reason(why.as_str()), retry(Duration::from_secs(1))];
+    with_details(Grpc::Unavailable, message, details)
+}
+
+/// A fault of ours; the rest is in the log.
+pub(super) fn internal(call_id: &str) -> Status {
+    let message = format!("internal fault; the log has it under call id {call_id}");
+    with_details(Grpc::Internal, &message, vec![reason(Code::Internal.as_str())])
+}
+
+fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
+    let status = pb::Status { code: code as i32, message: message.to_owned(), details };
+    Status::with_details(code, message, status.encode_to_vec().into())
+}
+
+fn reason(reason: &str) -> Any {
+    let info = pb::ErrorInfo {
+        reason: reason.to_owned(),
+        domain: DOMAIN.to_owned(),
+        metadata: Default::default(),
+    };
+    google("ErrorInfo", &info)
+}
+
+fn retry(delay: Duration) -> Any {
+    let delay = prost_types::Duration::try_from(delay).unwrap_or_default();
+    google("RetryInfo", &pb::RetryInfo { retry_delay: Some(delay) })
+}
+
+fn google(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/google.rpc.{name}"),
+        value: message.encode_to_vec(),
+    }
+}
+
+fn any(reply: &proto::Reply) -> Any {
+    Any { type_url: REPLY_TYPE_URL.to_owned(), value: reply.encode_to_vec() }
+}

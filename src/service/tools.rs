@@ -1,0 +1,129 @@
+//! `switchboard.tools.v1.ToolService`: each method translates, asks the pipeline, translates back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_util::task::TaskTracker;
+use tonic::{Request, Response, Status};
+
+use super::underway::{Arrived, answer, events};
+use super::{arrival, status, wire};
+use crate::call::Code;
+use crate::pipeline::Pipeline;
+use crate::proto::tools as proto;
+use crate::proto::tools::tool_service_server::ToolService;
+
+/// Pieces of output that may wait for a slow reader; then the tool waits.
+const WAITING_EVENTS: usize = 64;
+/// Bytes of one page of a result.
+const PAGE_BYTES: u32 = 1 << 20;
+
+/// The tool service.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Tools {
+    /// Serves the tools of `pipeline`; each call is a task of `tasks`, so that drain can wait.
+    pub fn new(pipeline: Arc<Pipeline>, tasks: TaskTracker) -> Self {
+        Self { pipeline, tasks }
+    }
+}
+
+#[tonic::async_trait]
+impl ToolService for Tools {
+    async fn list_tools(
+        &self,
+        request: Request<proto::ListToolsRequest>,
+    ) -> Result<Response<proto::ListToolsResponse>, Status> {
+        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let asked = request.into_inner();
+        let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
+        let size = usize::try_from(size).unwrap_or(1000);
+        let (tools, catalog_digest) = self.pipeline.tools(&peer);
+        let mut rest = tools
+            .iter()
+            .filter(|tool| tool.name.starts_with(&asked.name_prefix))
+            .filter(|tool| tool.name > asked.page_token);
+        let page: Vec<_> = rest.by_ref().take(size).map(|tool| wire::tool(tool)).collect();
+        let more = rest.next().is_some();
+        let last = page.last().filter(|_| more).map(|tool| tool.name.clone());
+        Ok(Response::new(proto::ListToolsResponse {
+            tools: page,
+            next_page_token: last.unwrap_or_default(),
+            catalog_digest,
+        }))
+    }
+
+    async fn get_tool(
+        &self,
+        request: Request<proto::GetToolRequest>,
+    ) -> Result<Response<proto::Tool>, Status> {
+        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let name = request.into_inner().name;
+        let (tools, _) = self.pipeline.tools(&peer);
+        let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
+            status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
+        })?;
+        Ok(Response::new(wire::tool(tool)))
+    }
+
+    async fn call(
+        &self,
+        request: Request<proto::CallRequest>,
+    ) -> Result<Response<proto::CallResponse>, Status> {
+        let arrived = self.arrive(request).await?;
+        let reply = answer(&self.start(arrived, None).reply().await?)?;
+        Ok(Response::new(proto::CallResponse { reply: Some(reply) }))
+    }
+
+    type CallStreamStream =
+        Pin<Box<dyn Stream<Item = Result<proto::CallEvent, Status>> + Send + 'static>>;
+
+    async fn call_stream(
+        &self,
+        request: Request<proto::CallRequest>,
+    ) -> Result<Response<Self::CallStreamStream>, Status> {
+        let arrived = self.arrive(request).await?;
+        let (say, said) = mpsc::channel(WAITING_EVENTS);
+        let underway = self.start(arrived, Some(say));
+        Ok(Response::new(Box::pin(events(underway, said))))
+    }
+
+    async fn validate(
+        &self,
+        request: Request<proto::CallRequest>,
+    ) -> Result<Response<proto::ValidateResponse>, Status> {
+        let Arrived { call, peer, .. } = self.arrive(request).await?;
+        let asked = call.tool.clone();
+        Ok(Response::new(wire::preview(self.pipeline.validate(call, &peer), &asked)))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<proto::CancelRequest>,
+    ) -> Result<Response<proto::CancelResponse>, Status> {
+        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let id = request.into_inner().call_id;
+        if self.pipeline.cancel(&id, &peer) {
+            return Ok(Response::new(proto::CancelResponse { cancelled: true }));
+        }
+        self.recorded(&id, &peer).await?;
+        Ok(Response::new(proto::CancelResponse { cancelled: false }))
+    }
+
+    async fn get_result(
+        &self,
+        request: Request<proto::GetResultRequest>,
+    ) -> Result<Response<proto::GetResultResponse>, Status> {
+        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let asked = request.into_inner();
+        let json = self.recorded(&asked.call_id, &peer).await?;
+        let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.min(PAGE_BYTES) };
+        wire::page(&json, asked.offset, limit).map(Response::new)
+    }
+}

@@ -1,0 +1,140 @@
+//! A call between its arrival and its reply: a task of its own, which the caller's going away
+//! cancels but does not tear down, so that its container is removed and its record is made.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::task::JoinHandle;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Status};
+use tracing::Instrument;
+
+use super::{Tools, arrival, status, wire};
+use crate::admission::Peer;
+use crate::call::{Call, CallId, Code};
+use crate::normalize::Reply;
+use crate::pipeline::Pipeline;
+use crate::proto::tools as proto;
+use crate::sandbox::Event;
+use crate::telemetry;
+
+/// A call that arrived: what it is and who sent it.
+pub(super) struct Arrived {
+    pub(super) call: Call,
+    pub(super) peer: Peer,
+    span: tracing::Span,
+}
+
+/// A call that runs in a task of its own. Dropping it cancels the call, which still gets its record.
+pub(super) struct Underway {
+    reply: JoinHandle<Reply>,
+    cancel: CancelOnDrop,
+}
+
+struct CancelOnDrop {
+    pipeline: Arc<Pipeline>,
+    id: CallId,
+    peer: Peer,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.pipeline.cancel(self.id.as_str(), &self.peer);
+    }
+}
+
+impl Underway {
+    pub(super) async fn reply(self) -> Result<Reply, Status> {
+        let id = self.cancel.id.clone();
+        self.reply.await.map_err(|error| {
+            tracing::error!(call_id = %id, %error, "a call's task ended without a reply");
+            status::internal(id.as_str())
+        })
+    }
+}
+
+impl Tools {
+    pub(super) async fn arrive(&self, request: Request<proto::CallRequest>) -> Result<Arrived, Status> {
+        let received = Instant::now();
+        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let span = tracing::info_span!("rpc");
+        telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
+        let deadline = arrival::deadline(request.metadata(), received);
+        let chosen = !request.get_ref().call_id.is_empty();
+        let mut call = wire::call(request.into_inner())?;
+        (call.received, call.deadline) = (received, deadline);
+        if chosen && self.pipeline.ledger().get(call.id.as_str()).await.is_ok_and(|e| e.is_some()) {
+            return Err(status::malformed(&[("call_id", "was used before".to_owned())]));
+        }
+        Ok(Arrived { call, peer, span })
+    }
+
+    pub(super) fn start(&self, arrived: Arrived, events: Option<Sender<Event>>) -> Underway {
+        let Arrived { call, peer, span } = arrived;
+        let cancel = CancelOnDrop {
+            pipeline: Arc::clone(&self.pipeline),
+            id: call.id.clone(),
+            peer: peer.clone(),
+        };
+        let pipeline = Arc::clone(&self.pipeline);
+        let run = async move { pipeline.call(call, &peer, events).await };
+        Underway { reply: self.tasks.spawn(run.instrument(span)), cancel }
+    }
+
+    /// The recorded reply of a call that this caller made.
+    pub(super) async fn recorded(&self, id: &str, peer: &Peer) -> Result<String, Status> {
+        let caller = self.pipeline.identify(peer);
+        let entry = self
+            .pipeline
+            .ledger()
+            .get(id)
+            .await
+            .map_err(|error| status::unavailable(Code::LedgerUnavailable, &error.to_string()))?;
+        entry
+            .filter(|entry| entry.caller == caller.name && entry.tenant == caller.tenant)
+            .map(|entry| entry.reply_json)
+            .ok_or_else(|| {
+                status::not_found("UNKNOWN_CALL", &format!("you made no call with the id `{id}`"))
+            })
+    }
+}
+
+pub(super) fn answer(reply: &Reply) -> Result<proto::Reply, Status> {
+    let wire = wire::reply(reply);
+    status::of_reply(reply, &wire).map_or(Ok(wire), Err)
+}
+
+fn event(event: proto::call_event::Event) -> proto::CallEvent {
+    proto::CallEvent { event: Some(event) }
+}
+
+fn progress(from: Event) -> proto::CallEvent {
+    use proto::call_event::output::Stream;
+    use proto::call_event::{Event as Wire, Output, Started};
+    event(match from {
+        Event::Started => Wire::Started(Started {}),
+        Event::Stdout(data) => {
+            Wire::Output(Output { stream: Stream::Stdout.into(), data: data.to_vec() })
+        }
+        Event::Stderr(data) => {
+            Wire::Output(Output { stream: Stream::Stderr.into(), data: data.to_vec() })
+        }
+    })
+}
+
+/// Accepted, then what the tool says, then the reply.
+pub(super) fn events(
+    underway: Underway,
+    said: Receiver<Event>,
+) -> impl Stream<Item = Result<proto::CallEvent, Status>> {
+    let accepted = proto::call_event::Accepted { call_id: underway.cancel.id.to_string() };
+    let first = event(proto::call_event::Event::Accepted(accepted));
+    let last = async {
+        let wire = answer(&underway.reply().await?)?;
+        Ok(event(proto::call_event::Event::Reply(wire)))
+    };
+    tokio_stream::once(Ok(first))
+        .chain(tokio_stream::wrappers::ReceiverStream::new(said).map(progress).map(Ok))
+        .chain(futures::stream::once(last))
+}

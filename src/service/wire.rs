@@ -1,0 +1,164 @@
+//! Wire types from and to our own; nothing else knows both.
+
+use tonic::Status;
+
+use crate::call::{Call, CallId};
+use crate::catalog::{Risk, Tool};
+use crate::normalize::{self, Reply};
+use crate::pipeline::{CallError, Preview};
+use crate::proto::tools as proto;
+use crate::schema::Change;
+
+use super::status;
+
+/// Bytes of a tool name, a conversation id or an idempotency key.
+const NAME_BYTES: usize = 256;
+
+/// A call from its wire form. Names each field that is malformed.
+pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
+    let mut wrong = Vec::new();
+    if wire.tool_name.is_empty() {
+        wrong.push(("tool_name", "is empty; ListTools gives the names".to_owned()));
+    }
+    let texts = [
+        ("tool_name", &wire.tool_name),
+        ("conversation_id", &wire.conversation_id),
+        ("idempotency_key", &wire.idempotency_key),
+    ];
+    for (field, text) in texts {
+        if text.len() > NAME_BYTES {
+            wrong.push((field, format!("has {} bytes; at most {NAME_BYTES}", text.len())));
+        }
+        if text.chars().any(char::is_control) {
+            wrong.push((field, "has a control character".to_owned()));
+        }
+    }
+    let id = match wire.call_id.as_str() {
+        "" => Some(CallId::generate()),
+        given => CallId::parse(given),
+    };
+    if id.is_none() {
+        wrong.push(("call_id", "is not a UUID".to_owned()));
+    }
+    let (Some(id), true) = (id, wrong.is_empty()) else {
+        return Err(status::malformed(&wrong));
+    };
+    let arguments =
+        if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };
+    let mut call = Call::new(wire.tool_name, arguments);
+    call.id = id;
+    call.conversation = wire.conversation_id;
+    call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
+    Ok(call)
+}
+
+pub(super) fn tool(tool: &Tool) -> proto::Tool {
+    let risk = match tool.risk {
+        Risk::Read => proto::Risk::Read,
+        Risk::Write => proto::Risk::Write,
+        Risk::Destructive => proto::Risk::Destructive,
+        Risk::Outbound => proto::Risk::Outbound,
+    };
+    proto::Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        input_schema_json: tool.input_schema.to_string(),
+        output_schema_json: tool.output_schema.as_ref().map(ToString::to_string).unwrap_or_default(),
+        risk: risk.into(),
+        idempotent: tool.idempotent,
+        cache_ttl_ms: tool.cache_ttl.map(millis).unwrap_or_default(),
+        timeout_ms: millis(tool.profile.limits.wall),
+        source: tool.source.clone(),
+        digest: tool.digest.clone(),
+    }
+}
+
+pub(super) fn reply(reply: &Reply) -> proto::Reply {
+    let status = match reply.status {
+        normalize::Status::Success => proto::reply::Status::Success,
+        normalize::Status::Error => proto::reply::Status::Error,
+    };
+    let metadata = &reply.metadata;
+    proto::Reply {
+        tool_name: reply.tool_name.clone(),
+        status: status.into(),
+        data_json: reply.data.to_string(),
+        error: reply.error.as_ref().map(|error| proto::Error {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+            details_json: error.details.to_string(),
+            retryable: error.retryable,
+        }),
+        metadata: Some(proto::Metadata {
+            call_id: metadata.call_id.to_string(),
+            latency_ms: metadata.latency_ms,
+            cache_hit: metadata.cache_hit,
+            cache_age_ms: metadata.cache_age_ms.unwrap_or_default(),
+            repairs: metadata.repairs.iter().map(repair).collect(),
+            pool: metadata.pool.map(|pool| pool.as_str().to_owned()).unwrap_or_default(),
+            queue_ms: metadata.queue_ms.unwrap_or_default(),
+            sandbox_ms: metadata.sandbox_ms.unwrap_or_default(),
+            tool_ms: metadata.tool_ms.unwrap_or_default(),
+            output_truncated: metadata.output_truncated,
+            retry_after_ms: reply.retry_after().map(millis).unwrap_or_default(),
+        }),
+        json: reply.json().to_owned(),
+    }
+}
+
+pub(super) fn preview(outcome: Result<Preview, CallError>, asked: &str) -> proto::ValidateResponse {
+    match outcome {
+        Ok(preview) => proto::ValidateResponse {
+            valid: true,
+            tool_name: preview.tool_name,
+            arguments_json: preview.arguments_json,
+            repairs: preview.repairs.iter().map(repair).collect(),
+            error: None,
+            policies: preview.policies,
+        },
+        Err(error) => {
+            let failure = error.failure();
+            proto::ValidateResponse {
+                tool_name: asked.to_owned(),
+                error: Some(proto::Error {
+                    code: failure.code.as_str().to_owned(),
+                    message: failure.message,
+                    details_json: failure.details.to_string(),
+                    retryable: failure.code.retryable(),
+                }),
+                ..Default::default()
+            }
+        }
+    }
+}
+
+fn repair(change: &Change) -> proto::Repair {
+    proto::Repair {
+        kind: change.kind.clone(),
+        pointer: change.pointer.clone(),
+        from: change.from.clone(),
+        to: change.to.clone(),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One page of a recorded reply. Never splits a character.
+pub(super) fn page(json: &str, offset: u64, limit: u32) -> Result<proto::GetResultResponse, Status> {
+    let wrong = |what: &str| status::malformed(&[("offset", what.to_owned())]);
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    if start > json.len() {
+        return Err(wrong("lies beyond the end"));
+    }
+    let rest = json.get(start..).ok_or_else(|| wrong("is not 0 or a next_offset"))?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(4);
+    let page = rest.get(..rest.floor_char_boundary(limit)).unwrap_or(rest);
+    let end = start + page.len();
+    Ok(proto::GetResultResponse {
+        json: page.to_owned(),
+        total_bytes: u64::try_from(json.len()).unwrap_or(u64::MAX),
+        next_offset: if end == json.len() { 0 } else { u64::try_from(end).unwrap_or(0) },
+    })
+}
