@@ -111,7 +111,7 @@ row() {
     latency=$(jq -r '.metadata.latency_ms * 10 | round / 10' <<<"$reply")
     note=$(jq -r '
         [ (if .metadata.cache_hit then "cache hit" else empty end),
-          (.metadata.repairs[] | "repaired \(.pointer): \(.from) to \(.to)"),
+          (.metadata.repairs[] | "\(.kind) \(.pointer): \(.from) -> \(.to)"),
           (.error.message // empty) ] | join("; ") | .[:100]' <<<"$reply")
     if [ "$got" != "$2" ] || ! jq -e "${5:-true}" <<<"$reply" >/dev/null; then
         verdict=WRONG
