@@ -147,9 +147,9 @@ impl Pipeline {
         }
         let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
         facts.checked(&checked);
-        let authorized = facts.stage("authorize", || snapshot.policies.authorize(checked))?;
-        facts.authorized(&authorized);
-        Ok(authorized)
+        let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
+        facts.decided(&decided, snapshot.policies.version());
+        Ok(decided?)
     }
 
     /// Rooms 5 and 6: runs the tool and shapes what came of it.
@@ -166,15 +166,17 @@ impl Pipeline {
     }
 
     /// Room 7: no reply leaves before its record is kept.
-    async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Reply {
+    async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Reply {
         self.replies.settle(facts.visit(), &reply);
         reply.set_latency(call.received.elapsed());
-        let record = facts.record(&reply);
-        match self.ledger.record(record).instrument(tracing::info_span!("record")).await {
+        let tool = facts.tool_name().to_owned();
+        let record = facts.record(call, &reply);
+        let kept = self.ledger.record(record, reply.json());
+        match kept.instrument(tracing::info_span!("record")).await {
             Ok(()) => reply,
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
-                facts.refuse(call, &CallError::Ledger(error))
+                normalize::refuse(call, &tool, &error.failure(), &[])
             }
         }
     }

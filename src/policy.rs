@@ -10,6 +10,8 @@ mod shape;
 mod slice;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::sample;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

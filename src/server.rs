@@ -17,7 +17,7 @@ use crate::admission::Admission;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::pipeline::{Pipeline, Snapshot};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{self, Sandbox};
 use crate::telemetry::Telemetry;
 
 pub use error::Error;
@@ -44,9 +44,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
     let listeners = listen::bind(&daemon.config.server).await?;
     let health = health::start(&daemon).await;
     reload::watch(&daemon);
-    http::serve(&daemon, listeners.metrics, telemetry.metrics());
-    let bound = listeners.bound.clone();
-    listeners.serve(&daemon, &health)?;
+    let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;
     bound.announce(&daemon.config.server)?;
     until_told_to_stop().await?;
     drain(&daemon, &health).await;
@@ -58,7 +56,8 @@ async fn start(config: Config) -> Result<Daemon, Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let ledger = Ledger::open(&config.ledger)?;
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
-    let snapshot = Snapshot::load(&config.policies.folder, &|name| sandbox.image(name), None)?;
+    let images = sandbox::images(&config.sandbox);
+    let snapshot = Snapshot::load(&config.policies.folder, &|name| images.get(name).cloned(), None)?;
     reload::report(&snapshot);
     let admission = Admission::new(config.admission.clone());
     let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
@@ -96,7 +95,7 @@ async fn drain(daemon: &Daemon, health: &health::Health) {
     if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait()).await.is_err() {
         tracing::warn!("some connections stayed open and are cut");
     }
-    if let Err(error) = daemon.pipeline.ledger().flush().await {
-        tracing::error!(%error, "the ledger could not be flushed");
+    if let Err(error) = daemon.pipeline.ledger().clone().close().await {
+        tracing::error!(%error, "the ledger could not be closed");
     }
 }

@@ -60,7 +60,7 @@ pub(super) struct Lint {
 pub(super) struct Import {
     /// The OpenAPI document, JSON or YAML.
     document: PathBuf,
-    /// One line of JSON for each operation.
+    /// The whole report as one line of JSON.
     #[arg(long)]
     json: bool,
 }
@@ -117,7 +117,7 @@ fn lint(options: &Lint) -> Result<ExitCode, Failed> {
     rows.extend(broken.into_iter().map(|(tool, why)| vec![tool, why]));
     let errors = rows.len() > 1;
     for finding in catalog::lint(&catalog) {
-        rows.push(vec![format!("{} {}", finding.tool, finding.place), finding.message]);
+        rows.push(vec![format!("{} {}", finding.tool, finding.pointer), finding.message]);
     }
     match options.json {
         true => {
@@ -132,20 +132,33 @@ fn lint(options: &Lint) -> Result<ExitCode, Failed> {
 }
 
 fn import(options: &Import) -> Result<ExitCode, Failed> {
-    let report = catalog::import(&options.document).map_err(Failed::usage)?;
-    let mut rows = vec![vec!["OUTCOME".to_owned(), "OPERATION".to_owned(), "TOOL".to_owned(), "NOTES".to_owned()]];
-    for operation in &report.operations {
-        if options.json {
-            print::json(operation)?;
-        }
-        rows.push(vec![
-            operation.outcome.to_string(),
-            operation.operation.clone(),
-            operation.tool.clone().unwrap_or_default(),
-            operation.notes.join("; "),
-        ]);
+    let report = catalog::import(&options.document);
+    if let Some(note) = &report.error {
+        return Err(Failed::usage(format!("{} {}", note.place, note.message)));
     }
-    if options.json { Ok(ExitCode::SUCCESS) } else { print::table(&rows) }
+    if options.json {
+        return print::json(&report);
+    }
+    let mut rows = vec![["OUTCOME", "OPERATION", "TOOL", "NOTES"].map(str::to_owned).to_vec()];
+    for done in &report.imported {
+        let outcome = if done.adapted.is_empty() { "imported" } else { "adapted" };
+        let notes: Vec<_> =
+            done.adapted.iter().map(|note| format!("{}: {}", note.place, note.message)).collect();
+        let tool = done.tool.clone();
+        rows.push(vec![outcome.to_owned(), done.operation.clone(), tool, notes.join("; ")]);
+    }
+    for left in &report.skipped {
+        let notes = format!("{}: {}", left.place, left.reason);
+        rows.push(vec!["skipped".to_owned(), left.operation.clone(), String::new(), notes]);
+    }
+    print::table(&rows)?;
+    print::text(&format!(
+        "{} operations: {} imported, {} skipped; {} webhooks and callbacks are no tools",
+        report.operations,
+        report.imported.len(),
+        report.skipped.len(),
+        report.ignored
+    ))
 }
 
 fn as_json(tool: &Tool) -> Value {

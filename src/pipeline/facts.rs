@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::CallError;
 use crate::admission::Caller;
-use crate::call::Call;
+use crate::call::{Call, Code};
 use crate::catalog::{Resolved, Tool};
-use crate::ledger::Record;
+use crate::ledger::{Latencies, Record, Run};
 use crate::normalize::{self, Reply};
-use crate::policy::{Authorized, Decision};
+use crate::policy::{self, Authorized, Decision};
 use crate::sandbox::{Outcome, Ran};
 use crate::schema::{Change, Checked};
+use crate::telemetry;
 
 /// Facts of one call.
 #[derive(Debug)]
@@ -79,8 +82,15 @@ impl Facts {
         self.repairs.clone_from(&checked.arguments.repairs);
     }
 
-    pub(super) fn authorized(&mut self, authorized: &Authorized) {
-        self.decision = Some(authorized.decision.clone());
+    /// What policy said; a denial is recorded with its reasons too.
+    pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>, version: &str) {
+        self.decision = Some(match decided {
+            Ok(authorized) => authorized.decision.clone(),
+            Err(error) => Decision {
+                policies: error.policies().to_vec(),
+                version: version.to_owned(),
+            },
+        });
     }
 
     pub(super) fn visited(&mut self, slot: Option<String>) {
@@ -95,4 +105,52 @@ impl Facts {
     pub(super) fn refuse(&self, call: &Call, error: &CallError) -> Reply {
         normalize::refuse(call, self.tool_name(), &error.failure(), &self.repairs)
     }
+
+    /// The one record of the call.
+    pub(super) fn record(self, call: &Call, reply: &Reply) -> Record {
+        let spent = |stage: &str| self.stages.get(stage).copied();
+        let outcome = self.outcome.as_ref();
+        let latencies = Latencies {
+            admit: spent("admit"),
+            resolve: spent("resolve"),
+            check: spent("check"),
+            authorize: spent("authorize"),
+            queue: outcome.map(|outcome| outcome.queue),
+            sandbox: outcome.map(|outcome| outcome.sandbox),
+            tool: outcome.map(|outcome| outcome.tool),
+            normalize: spent("shape"),
+            total: Some(call.received.elapsed()),
+        };
+        let code = reply.error.as_ref().map(|error| error.code);
+        metrics::counter!(
+            "switchboard_calls_total",
+            "tool" => self.tool.as_ref().map_or("", |tool| tool.name.as_str()).to_owned(),
+            "code" => code.map_or("SUCCESS", Code::as_str)
+        )
+        .increment(1);
+        Record {
+            call_id: call.id.to_string(),
+            received: arrived(call.received),
+            tool_name: self.tool_name().to_owned(),
+            caller: self.caller.name,
+            tenant: self.caller.tenant,
+            conversation: self.conversation,
+            tool: self.tool,
+            arguments_json: self.arguments_json,
+            arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
+            repairs: self.repairs,
+            decision: self.decision,
+            run: outcome.map(Run::from),
+            cache_hit: reply.metadata.cache_hit,
+            code,
+            latencies,
+            trace_id: Some(telemetry::trace_id()).filter(|id| !id.is_empty()),
+        }
+    }
+}
+
+/// The time of day of an instant that has passed.
+fn arrived(received: Instant) -> Timestamp {
+    let ago = SignedDuration::try_from(received.elapsed()).unwrap_or_default();
+    Timestamp::now().checked_sub(ago).unwrap_or_else(|_| Timestamp::now())
 }

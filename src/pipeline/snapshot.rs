@@ -42,8 +42,7 @@ impl Snapshot {
                 fatal: false,
             })
             .collect();
-        let names: Vec<&str> = failed.iter().map(|(tool, _)| tool.as_str()).collect();
-        let catalog = catalog.without(&names);
+        let catalog = catalog.without(&failed);
         let policies = Policies::load(folder, catalog.tools())?;
         Ok(Self { catalog, schemas, policies, unusable })
     }

@@ -89,6 +89,17 @@ impl Error {
             .with_details(json!({ "policies": policies, "policy_version": version }))
     }
 
+    /// Ids of the policies that decided; empty where none did.
+    pub fn policies(&self) -> &[String] {
+        match self {
+            Self::Denied { policies, .. } | Self::ApprovalRequired { policies, .. } => policies,
+            Self::Evaluation { policy, .. } => named(policy),
+            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
+                &[]
+            }
+        }
+    }
+
     fn message(&self) -> String {
         match self {
             Self::Evaluation { policy, .. } if policy.is_empty() => {

@@ -97,6 +97,11 @@ fn tool(name: &str, risk: Risk, schema: Value) -> Arc<Tool> {
     tool_in(name, risk, schema, profile(&[]))
 }
 
+/// A tool with this input schema, for the tests of other rooms.
+pub(crate) fn sample(schema: Value) -> Arc<Tool> {
+    tool("sample.tool", Risk::Read, schema)
+}
+
 fn transfer() -> Arc<Tool> {
     tool(
         "bank.transfer",

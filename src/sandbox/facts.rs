@@ -1,6 +1,7 @@
 //! What `doctor` wants to know of the engine: asks it directly, without pools, and makes one
 //! container to read the limits back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,4 +149,11 @@ fn describe(limits: &CgroupLimits) -> String {
         show(limits.processes),
         show(limits.cpu_millis),
     )
+}
+
+/// The ids of the images that were built, by name; empty when the images file cannot be read, which
+/// readiness and `doctor` tell.
+pub fn images(config: &Config) -> BTreeMap<String, String> {
+    let images = Images::read(&config.images).unwrap_or_default();
+    images.image.into_iter().map(|(name, image)| (name, image.id)).collect()
 }

@@ -83,15 +83,15 @@ impl fmt::Display for Flaw {
 
 /// How much [`read`] accepts.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of text.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
     /// Levels of arrays and objects.
-    pub depth: usize,
+    pub(crate) depth: usize,
 }
 
 /// Reads one JSON value and nothing else. Cost is linear in the text.
-pub fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
+pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
     let mut reader = Reader {
         text,
         at: 0,
@@ -126,7 +126,7 @@ pub fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
 }
 
 /// Appends `token` to a JSON Pointer.
-pub fn join(pointer: &str, token: &str) -> String {
+pub(super) fn join(pointer: &str, token: &str) -> String {
     format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::reader::{Bounds, read};
 use super::validator::Compiled;
 use super::violation::{MASK, Violation, explain};
-use super::{Change, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, kind_of, take_valid};
+use super::{Change, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, kind_of};
 use crate::catalog::Tool;
 
 use walk::Walk;
@@ -97,22 +97,21 @@ fn mend(
     if !walk.conflicts.is_empty() {
         return Err(refusal(walk.conflicts, walk.log));
     }
-    let fits = compiled.root.is_valid(&value);
-    let before_defaults = fits.then(|| (value.clone(), walk.log.clone()));
+    if !compiled.root.is_valid(&value) {
+        return Err(unmended(compiled, object, &value, walk.log));
+    }
+    let (plain, plain_log) = (value.clone(), walk.log.clone());
     walk.settle_root(&mut value, true);
     if !compiled.root.is_valid(&value) {
         // A default can break a rule between properties: then none is given.
-        let Some((plain, log)) = before_defaults else {
-            return Err(unmended(compiled, object, &value, walk.log));
-        };
         value = plain;
-        walk.log = log;
+        walk.log = plain_log;
         walk.settle_root(&mut value, false);
     }
     if !walk.conflicts.is_empty() {
         return Err(refusal(walk.conflicts, walk.log));
     }
-    Ok((take_valid(compiled, value)?, walk.log.finish()))
+    Ok((value, walk.log.finish()))
 }
 
 fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reader::join;
-use super::validator::is_sensitive;
+use super::validator::{HARD_PATTERN, is_sensitive};
 
 pub(super) use phrase::{MASK, named, nearest};
 
@@ -155,8 +155,12 @@ impl<'e> Site<'e> {
     }
 
     fn violation(&self, pointer: String, expected: Value, got: Value, words: &str) -> Violation {
+        let kind = match self.error.kind().keyword() {
+            HARD_PATTERN => "pattern",
+            keyword => keyword,
+        };
         Violation {
-            kind: self.error.kind().keyword().to_owned(),
+            kind: kind.to_owned(),
             message: format!("{} {words}", named(&pointer)),
             pointer,
             expected,

@@ -27,12 +27,12 @@ pub(super) async fn start(daemon: &Daemon) -> Health {
         Health { reporter: HealthReporter::new(), draining: Arc::new(AtomicBool::new(false)) };
     health.reporter.set_service_status(LIVENESS, ServingStatus::Serving).await;
     let mut readiness = daemon.sandbox.readiness();
-    let ready = readiness.borrow_and_update().is_ready();
+    let ready = readiness.borrow_and_update().ready;
     health.set(ready).await;
     let (follower, stop) = (health.clone(), daemon.stop.clone());
     daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
         while readiness.changed().await.is_ok() {
-            let ready = readiness.borrow_and_update().is_ready();
+            let ready = readiness.borrow_and_update().ready;
             follower.set(ready).await;
         }
     }));

@@ -39,9 +39,9 @@ async fn readyz(State(shared): State<Shared>) -> impl IntoResponse {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
     }
     let readiness = shared.daemon.sandbox.readiness().borrow().clone();
-    match readiness.is_ready() {
+    match readiness.ready {
         true => (StatusCode::OK, "ok\n".to_owned()),
-        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{readiness}\n")),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", readiness.reason)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_stream::wrappers::UnixListenerStream;
@@ -12,7 +13,7 @@ use tonic::transport::Server as Grpc;
 use tonic::transport::server::{Router, TcpIncoming};
 
 use super::health::Health;
-use super::{Daemon, Error};
+use super::{Daemon, Error, http};
 use crate::config::Server;
 use crate::proto;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
@@ -58,8 +59,8 @@ pub(super) struct Listeners {
     socket: Option<UnixListener>,
     tcp: Option<TcpListener>,
     health: Option<TcpListener>,
-    pub(super) metrics: Option<TcpListener>,
-    pub(super) bound: Bound,
+    metrics: Option<TcpListener>,
+    bound: Bound,
 }
 
 /// Binds everything that the configuration names, or nothing.
@@ -127,8 +128,14 @@ async fn refuse_live(path: &Path) -> std::io::Result<()> {
 }
 
 impl Listeners {
-    /// Serves in tasks of the daemon until it stops.
-    pub(super) fn serve(self, daemon: &Daemon, health: &Health) -> Result<(), Error> {
+    /// Serves in tasks of the daemon until it stops; tells where.
+    pub(super) fn serve(
+        self,
+        daemon: &Daemon,
+        health: &Health,
+        metrics: PrometheusHandle,
+    ) -> Result<Bound, Error> {
+        http::serve(daemon, self.metrics, metrics);
         if let Some(listener) = self.socket {
             let stop = daemon.stop.clone().cancelled_owned();
             let incoming = UnixListenerStream::new(listener);
@@ -149,7 +156,7 @@ impl Listeners {
                 .serve_with_incoming_shutdown(incoming, stop);
             spawn(daemon, "health", served);
         }
-        Ok(())
+        Ok(self.bound)
     }
 }
 

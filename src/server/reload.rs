@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::Daemon;
 use crate::pipeline::Snapshot;
+use crate::sandbox;
 
 /// Changes come in bursts; a load starts when none has come for this long.
 const QUIET: Duration = Duration::from_millis(150);
@@ -68,8 +69,9 @@ async fn follow(daemon: &Daemon, mut changes: mpsc::Receiver<()>) {
 
 fn load(daemon: &Daemon) {
     let previous = daemon.pipeline.snapshot();
-    let images = |name: &str| daemon.sandbox.image(name);
-    let outcome = match Snapshot::load(&daemon.config.policies.folder, &images, Some(&previous)) {
+    let images = sandbox::images(&daemon.config.sandbox);
+    let image = |name: &str| images.get(name).cloned();
+    let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, Some(&previous)) {
         Ok(snapshot) => {
             report(&snapshot);
             daemon.pipeline.replace(snapshot);

@@ -308,7 +308,7 @@ async fn a_caller_beyond_its_rate_is_told_when_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_policy_denies_is_neither_run_nor_named() {
+async fn a_tool_that_policy_always_denies_is_neither_listed_nor_suggested_nor_run() {
     let daemon = Setup::new().start().await;
     let listed = daemon
         .client()

@@ -185,7 +185,7 @@ async fn the_effective_limit_is_the_least_of_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger_whole() {
     let mut daemon = Setup::new()
-        .config("[sandbox]\nmax_containers = 64")
+        .config("[sandbox]\ncapacity = 64")
         .start()
         .await;
     let before = daemon
@@ -337,7 +337,7 @@ async fn two_daemons_on_one_engine_leave_each_other_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_catalog_takes_effect_and_a_broken_one_keeps_the_last_good_state() {
     let daemon = Setup::new().start().await;
-    let manifest = daemon.setup.policies().join("tools/probe.toml");
+    let manifest = daemon.setup.policies().join("tools/probe-sh.toml");
     let good = std::fs::read_to_string(&manifest).unwrap();
     let skip = daemon.logged();
     std::fs::write(
@@ -363,8 +363,8 @@ async fn a_changed_catalog_takes_effect_and_a_broken_one_keeps_the_last_good_sta
     );
 
     let skip = daemon.logged();
-    std::fs::write(&manifest, "[[tool]]\nname = ").unwrap();
-    daemon.log_line(skip, "tools/probe.toml");
+    std::fs::write(&manifest, "name = ").unwrap();
+    daemon.log_line(skip, "tools/probe-sh.toml");
     let tool = daemon
         .client()
         .await

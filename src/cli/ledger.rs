@@ -1,0 +1,221 @@
+//! `switchboard ledger`: reads the ledger's file, whether or not a daemon writes to it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{Failed, print};
+use crate::call::Code;
+use crate::config::Config;
+use crate::ledger::{self, Entry, Query};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Ledger {
+    /// Print the newest records, and with --follow each new one.
+    Tail(Tail),
+    /// Print one record: who, what, why, how it ended, where the time went.
+    Show(Show),
+    /// Print the records that match, newest first.
+    Search(Search),
+    /// Check the chain of hashes from end to end.
+    Verify(File),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct File {
+    /// The daemon's configuration file, which names the ledger.
+    #[arg(long, default_value = "/etc/switchboard/switchboard.toml")]
+    config: PathBuf,
+    /// The ledger's file itself.
+    #[arg(long, conflicts_with = "config")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Tail {
+    /// So many records.
+    #[arg(short = 'n', default_value_t = 20)]
+    records: u32,
+    /// Go on with each new record until interrupted.
+    #[arg(short, long)]
+    follow: bool,
+    /// One line of JSON for each record.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    file: File,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The call's id.
+    call_id: String,
+    /// Only the reply, byte for byte as the caller got it.
+    #[arg(long)]
+    reply: bool,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    file: File,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// Calls of this tool.
+    #[arg(long)]
+    tool: Option<String>,
+    /// Calls of this caller.
+    #[arg(long)]
+    caller: Option<String>,
+    /// Calls of this conversation.
+    #[arg(long)]
+    conversation: Option<String>,
+    /// Replies with this code, for example TOOL_TIMEOUT.
+    #[arg(long, value_parser = code)]
+    code: Option<Code>,
+    /// Replies with this status: success or error.
+    #[arg(long)]
+    status: Option<String>,
+    /// Calls since this time (2026-01-31T12:00:00Z) or for so long (15m).
+    #[arg(long, value_parser = moment)]
+    since: Option<Timestamp>,
+    /// Calls before this time or before so long ago.
+    #[arg(long, value_parser = moment)]
+    until: Option<Timestamp>,
+    /// So many at most.
+    #[arg(long, default_value_t = 100)]
+    limit: u32,
+    /// One line of JSON for each record.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    file: File,
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    let known = || Code::ALL.map(Code::as_str).join(", ");
+    Code::ALL
+        .into_iter()
+        .find(|code| code.as_str() == text)
+        .ok_or_else(|| format!("there is no such code; the codes are {}", known()))
+}
+
+fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Ok(at) = text.parse() {
+        return Ok(at);
+    }
+    let ago = crate::config::duration::parse(text)
+        .map_err(|_| format!("`{text}` is neither a time nor a duration such as 15m"))?;
+    let ago = SignedDuration::try_from(ago).map_err(|e| e.to_string())?;
+    Timestamp::now().checked_sub(ago).map_err(|e| e.to_string())
+}
+
+pub(super) async fn run(command: Ledger) -> Result<ExitCode, Failed> {
+    match command {
+        Ledger::Tail(options) => tail(options).await,
+        Ledger::Show(options) => show(options).await,
+        Ledger::Search(options) => search(options).await,
+        Ledger::Verify(file) => verify(file).await,
+    }
+}
+
+fn open(file: File) -> Result<ledger::Ledger, Failed> {
+    let path = match file.file {
+        Some(path) => path,
+        None => Config::read(&file.config).map_err(Failed::usage)?.ledger.path,
+    };
+    ledger::Ledger::open_read_only(&path).map_err(Failed::usage)
+}
+
+async fn tail(options: Tail) -> Result<ExitCode, Failed> {
+    let ledger = open(options.file)?;
+    let query = Query { limit: Some(options.records), ..Query::default() };
+    let mut entries = ledger.search(query).await.map_err(Failed::answer)?;
+    entries.reverse();
+    let mut last = entries.last().map_or(0, |entry| entry.seq);
+    rows(&entries, options.json, true)?;
+    let mut tick = tokio::time::interval(Duration::from_millis(500));
+    while options.follow {
+        tick.tick().await;
+        let newest = ledger.search(Query::default()).await.map_err(Failed::answer)?;
+        let fresh: Vec<Entry> = newest.into_iter().filter(|entry| entry.seq > last).rev().collect();
+        last = fresh.last().map_or(last, |entry| entry.seq);
+        rows(&fresh, options.json, false)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn search(options: Search) -> Result<ExitCode, Failed> {
+    let ledger = open(options.file)?;
+    let query = Query {
+        tool: options.tool,
+        caller: options.caller,
+        conversation: options.conversation,
+        code: options.code,
+        status: options.status,
+        since: options.since,
+        until: options.until,
+        limit: Some(options.limit),
+        ..Query::default()
+    };
+    let entries = ledger.search(query).await.map_err(Failed::answer)?;
+    rows(&entries, options.json, true)
+}
+
+async fn show(options: Show) -> Result<ExitCode, Failed> {
+    let ledger = open(options.file)?;
+    let entry = ledger.get(&options.call_id).await.map_err(Failed::answer)?;
+    let entry = entry
+        .ok_or_else(|| Failed::answer(format!("there is no call `{}`", options.call_id)))?;
+    let reply = entry.reply_json.clone().unwrap_or_default();
+    if options.reply {
+        return print::text(&reply);
+    }
+    let mut shown = serde_json::to_value(&entry).map_err(Failed::answer)?;
+    if let Value::Object(fields) = &mut shown {
+        let parsed = serde_json::from_str(&reply).unwrap_or(Value::String(reply));
+        fields.insert("reply_json".to_owned(), parsed);
+    }
+    if options.json {
+        return print::json(&shown);
+    }
+    print::text(&serde_json::to_string_pretty(&shown).map_err(Failed::answer)?)
+}
+
+async fn verify(file: File) -> Result<ExitCode, Failed> {
+    let found = open(file)?.verify().await.map_err(Failed::answer)?;
+    print::json(&found)?;
+    Ok(if found.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed> {
+    if json {
+        for entry in entries {
+            print::json(entry)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = Vec::new();
+    if heading {
+        rows.push(["RECEIVED", "CALL", "CALLER", "TOOL", "CODE", "MS"].map(str::to_owned).to_vec());
+    }
+    rows.extend(entries.iter().map(row));
+    if rows.is_empty() { Ok(ExitCode::SUCCESS) } else { print::table(&rows) }
+}
+
+fn row(entry: &Entry) -> Vec<String> {
+    let micros = entry.facts.pointer("/latency_us/total").and_then(Value::as_u64).unwrap_or(0);
+    vec![
+        entry.received.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        entry.call_id.clone(),
+        entry.caller.clone(),
+        entry.tool.clone(),
+        entry.code.clone().unwrap_or_else(|| "SUCCESS".to_owned()),
+        format!("{}.{}", micros / 1000, micros % 1000 / 100),
+    ]
+}

@@ -1,0 +1,309 @@
+//! What is kept of one call: [`Record`] as the pipeline fills it, the row that is stored, and
+//! [`Entry`] as it is read again. Nothing is written here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::mask::Masker;
+use crate::call::Code;
+use crate::catalog::{Limits, Tool};
+use crate::policy::Decision;
+use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
+use crate::schema::Change;
+
+/// Hash of a record, and of the one before it.
+pub(super) type Hash = [u8; 32];
+
+/// All that is known of one call when its reply is ready. What a call never came to stays empty.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// Id of the call.
+    pub call_id: String,
+    /// When the call arrived.
+    pub received: Timestamp,
+    /// Name of the caller.
+    pub caller: String,
+    /// Tenant of the caller.
+    pub tenant: String,
+    /// Conversation that the caller named.
+    pub conversation: String,
+    /// Name as it stands in the reply.
+    pub tool_name: String,
+    /// The tool, when there is one by that name.
+    pub tool: Option<Arc<Tool>>,
+    /// Arguments as they came; sensitive parts are masked before they are stored.
+    pub arguments_json: String,
+    /// Digest of the canonical arguments that ran.
+    pub arguments_digest: Option<String>,
+    /// Repairs of the arguments.
+    pub repairs: Vec<Change>,
+    /// What policy said, when it was asked; a denial too.
+    pub decision: Option<Decision>,
+    /// What happened in the sandbox, when the call came so far.
+    pub run: Option<Run>,
+    /// Whether the result was served again.
+    pub cache_hit: bool,
+    /// Code of the reply; `None` for a success.
+    pub code: Option<Code>,
+    /// Time spent in each stage.
+    pub latencies: Latencies,
+    /// W3C trace id, when the call is traced.
+    pub trace_id: Option<String>,
+}
+
+/// Time spent in each stage; `None` for a stage that the call did not come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named as its stage")]
+pub struct Latencies {
+    pub admit: Option<Duration>,
+    pub resolve: Option<Duration>,
+    pub check: Option<Duration>,
+    pub authorize: Option<Duration>,
+    pub queue: Option<Duration>,
+    pub sandbox: Option<Duration>,
+    pub tool: Option<Duration>,
+    pub normalize: Option<Duration>,
+    pub total: Option<Duration>,
+}
+
+/// What happened in the sandbox.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The verdict.
+    pub end: End,
+    /// Id of the image.
+    pub image_digest: String,
+    /// Id of the container.
+    pub container: String,
+    /// Limits that were enforced.
+    pub limits: Limits,
+    /// Attempts to connect.
+    pub egress: Vec<EgressAttempt>,
+    /// Whether a container was waiting.
+    pub pool: PoolUse,
+    /// Bytes of standard output and of standard error.
+    pub output_bytes: (u64, u64),
+    /// Processes killed for want of memory.
+    pub oom_kills: u64,
+    /// Processor time.
+    pub cpu: Duration,
+    /// Peak resident memory in bytes.
+    pub peak_memory: u64,
+}
+
+impl From<&Outcome> for Run {
+    fn from(outcome: &Outcome) -> Self {
+        Self {
+            end: outcome.end.clone(),
+            image_digest: outcome.image_digest.clone(),
+            container: outcome.container.clone(),
+            limits: outcome.limits,
+            egress: outcome.egress.clone(),
+            pool: outcome.pool,
+            output_bytes: (outcome.stdout_bytes, outcome.stderr_bytes),
+            oom_kills: outcome.oom_kills,
+            cpu: outcome.cpu,
+            peak_memory: outcome.peak_memory,
+        }
+    }
+}
+
+/// One record as it is read again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Place in the chain, counted from 1 without gaps.
+    pub seq: u64,
+    /// Id of the call.
+    pub call_id: String,
+    /// When the call arrived.
+    pub received: Timestamp,
+    /// Name of the caller.
+    pub caller: String,
+    /// Tenant of the caller.
+    pub tenant: String,
+    /// Conversation that the caller named.
+    pub conversation: String,
+    /// Name of the tool.
+    pub tool: String,
+    /// `success` or `error`.
+    pub status: String,
+    /// Code of an error.
+    pub code: Option<String>,
+    /// Arguments as they came, sensitive parts masked, cut at the configured length.
+    pub arguments: String,
+    /// Everything else: `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
+    /// `decision`, `run`, `cache_hit`, `latency_us`, `trace_id`.
+    pub facts: Value,
+    /// Length of the reply.
+    pub reply_bytes: u64,
+    /// The reply, byte for byte as the caller got it; not filled by a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_json: Option<String>,
+    /// SHA-256 over this record and the hash of the one before, in hex.
+    pub hash: String,
+}
+
+/// One record as it is stored, without its place in the chain.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) call_id: String,
+    pub(super) time_ms: i64,
+    pub(super) caller: String,
+    pub(super) tenant: String,
+    pub(super) conversation: String,
+    pub(super) tool: String,
+    pub(super) status: String,
+    pub(super) code: Option<String>,
+    pub(super) arguments: String,
+    pub(super) facts: String,
+    pub(super) reply: Vec<u8>,
+    pub(super) reply_digest: Hash,
+}
+
+impl Row {
+    /// Masks, cuts and digests; `keep` is the length in bytes to which arguments are cut.
+    pub(super) fn of_record(record: Record, reply_json: &str, keep: usize) -> Self {
+        let masker = Masker::of_tool(record.tool.as_deref());
+        let arguments_bytes = record.arguments_json.len();
+        let mut arguments = masker.json(&record.arguments_json);
+        arguments.truncate(arguments.floor_char_boundary(keep));
+        let repairs: Vec<Value> = record
+            .repairs
+            .iter()
+            .map(|change| {
+                json!({
+                    "kind": change.kind, "pointer": change.pointer,
+                    "from": masker.at(&change.pointer, &change.from),
+                    "to": masker.at(&change.pointer, &change.to),
+                })
+            })
+            .collect();
+        let facts = json!({
+            "tool_digest": record.tool.as_ref().map(|tool| &tool.digest),
+            "arguments_digest": record.arguments_digest,
+            "arguments_bytes": arguments_bytes,
+            "repairs": repairs,
+            "decision": record.decision.map(|decision| json!({
+                "policies": decision.policies, "version": decision.version,
+            })),
+            "run": record.run.as_ref().map(Run::to_json),
+            "cache_hit": record.cache_hit,
+            "latency_us": record.latencies.to_json(),
+            "trace_id": record.trace_id,
+        });
+        Self {
+            call_id: record.call_id,
+            time_ms: record.received.as_millisecond(),
+            caller: record.caller,
+            tenant: record.tenant,
+            conversation: record.conversation,
+            tool: record.tool_name,
+            status: record.code.map_or("success", |_| "error").to_owned(),
+            code: record.code.map(|code| code.as_str().to_owned()),
+            arguments,
+            facts: facts.to_string(),
+            reply_digest: Sha256::digest(reply_json).into(),
+            reply: reply_json.as_bytes().to_vec(),
+        }
+    }
+
+    /// Bytes that the row holds, roughly.
+    pub(super) fn size(&self) -> usize {
+        self.reply.len() + self.arguments.len() + self.facts.len() + self.tool.len() + 256
+    }
+
+    /// Hash of this row at its place in the chain. The reply counts by its digest.
+    pub(super) fn link(&self, previous: &Hash, seq: i64) -> Hash {
+        let mut digest = Sha256::new();
+        digest.update(previous);
+        digest.update(seq.to_be_bytes());
+        digest.update(self.time_ms.to_be_bytes());
+        let code = self.code.as_deref().unwrap_or_default();
+        for field in [
+            &self.call_id,
+            &self.caller,
+            &self.tenant,
+            &self.conversation,
+            &self.tool,
+            &self.status,
+            code,
+            &self.arguments,
+            &self.facts,
+        ] {
+            digest.update(field.len().to_be_bytes());
+            digest.update(field);
+        }
+        digest.update(self.reply_digest);
+        digest.finalize().into()
+    }
+}
+
+impl Run {
+    fn to_json(&self) -> Value {
+        let limits = &self.limits;
+        json!({
+            "exit": cause(&self.end),
+            "image_digest": self.image_digest,
+            "container": self.container,
+            "pool": self.pool,
+            "limits": {
+                "wall_us": micros(limits.wall), "memory": limits.memory,
+                "cpu_millis": limits.cpu_millis, "processes": limits.processes,
+                "output": limits.output, "disk": limits.disk, "inodes": limits.inodes,
+                "open_files": limits.open_files,
+            },
+            "egress": self.egress,
+            "stdout_bytes": self.output_bytes.0,
+            "stderr_bytes": self.output_bytes.1,
+            "oom_kills": self.oom_kills,
+            "cpu_us": micros(self.cpu),
+            "peak_memory": self.peak_memory,
+        })
+    }
+}
+
+impl Latencies {
+    fn to_json(self) -> Value {
+        let stages = [
+            ("admit", self.admit),
+            ("resolve", self.resolve),
+            ("check", self.check),
+            ("authorize", self.authorize),
+            ("queue", self.queue),
+            ("sandbox", self.sandbox),
+            ("tool", self.tool),
+            ("normalize", self.normalize),
+            ("total", self.total),
+        ];
+        stages
+            .into_iter()
+            .filter_map(|(stage, time)| Some((stage.to_owned(), micros(time?).into())))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The verdict in words.
+fn cause(end: &End) -> String {
+    match end {
+        End::Exited(code) => format!("exited {code}"),
+        End::Signaled(signal) => format!("signal {signal}"),
+        End::NotStarted(reason) => format!("not started: {reason}"),
+        End::Timeout => "timeout".to_owned(),
+        End::OutOfMemory => "out of memory".to_owned(),
+        End::ProcessLimit => "process limit".to_owned(),
+        End::OutputLimit => "output limit".to_owned(),
+        End::DiskLimit => "disk limit".to_owned(),
+        End::Cancelled => "cancelled".to_owned(),
+        End::Lost(reason) => format!("lost: {reason}"),
+    }
+}

@@ -1,0 +1,257 @@
+//! The database file: made, opened, checked and brought to the current format here, and nowhere
+//! else. It neither writes nor reads records.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::Error;
+
+/// Marks a database file as a ledger: `SWLG`.
+const APPLICATION: i64 = 0x5357_4c47;
+/// The newest format that this version knows.
+const FORMAT: i64 = 1;
+/// How long a statement waits for another process that holds the file.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Length to which the log is cut back after it was longer.
+const LOG_BYTES: i64 = 64 << 20;
+
+/// Columns of `call` are the record; `chain` has one row: the record before the oldest one kept
+/// (all zero in a new ledger), and the newest one.
+const CREATE: &str = "
+    CREATE TABLE call (
+        seq INTEGER PRIMARY KEY,
+        call_id TEXT NOT NULL UNIQUE,
+        time_ms INTEGER NOT NULL,
+        caller TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        status TEXT NOT NULL,
+        code TEXT,
+        arguments TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        reply BLOB NOT NULL,
+        reply_digest BLOB NOT NULL,
+        hash BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX call_time ON call (time_ms);
+    CREATE INDEX call_tool ON call (tool);
+    CREATE INDEX call_caller ON call (caller);
+    CREATE INDEX call_code ON call (code) WHERE code IS NOT NULL;
+    CREATE INDEX call_conversation ON call (conversation) WHERE conversation <> '';
+    CREATE TABLE chain (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        base_seq INTEGER NOT NULL,
+        base_hash BLOB NOT NULL,
+        head_seq INTEGER NOT NULL,
+        head_hash BLOB NOT NULL
+    ) STRICT;
+    INSERT INTO chain VALUES (1, 0, zeroblob(32), 0, zeroblob(32));
+";
+
+/// The writing end of a ledger file; no other process has one as long as this lives.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) connection: Connection,
+    /// Held, not read: its lock ends with the process, however that ends.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the file for writing; makes it, with mode 0600, when there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let lock = prepare(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = connect(path, flags)?;
+        identify(&connection, path)?;
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .map_err(|error| explain(error, path))?;
+        if mode != "wal" {
+            return Err(Error::Foreign {
+                path: path.to_owned(),
+                reason: format!("journal mode {mode}, and its file system allows no other"),
+            });
+        }
+        tune(&connection)?;
+        migrate(&connection, path)?;
+        check_ends(&connection, path)?;
+        Ok(Self {
+            connection,
+            _lock: lock,
+        })
+    }
+}
+
+/// Opens an existing ledger for reading, beside a daemon that writes to it or without one.
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    if identify(&connection, path)? == 0 {
+        return Err(Error::Foreign {
+            path: path.to_owned(),
+            reason: "it is empty".to_owned(),
+        });
+    }
+    Ok(connection)
+}
+
+/// Another connection to a file that is already open for writing, for upkeep of its log.
+pub(super) fn open_beside(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    tune(&connection)?;
+    Ok(connection)
+}
+
+/// Makes folder and file where they are missing, closes them to others, and takes the lock.
+fn prepare(path: &Path) -> Result<File, Error> {
+    let open = |source| Error::Open {
+        path: path.to_owned(),
+        source: Arc::new(source),
+    };
+    let private = |create_new: bool, path: &Path| {
+        let mut options = OpenOptions::new();
+        options.write(true).mode(0o600);
+        if create_new {
+            options.create_new(true).open(path)
+        } else {
+            options.create(true).truncate(false).open(path)
+        }
+    };
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        let mut builder = DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(open)?;
+    }
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let lock = private(false, &PathBuf::from(lock_path)).map_err(open)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::InUse {
+                path: path.to_owned(),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(open(source)),
+    }
+    match private(true, path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(open(error)),
+        _ => fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(open)?,
+    }
+    Ok(lock)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|error| explain(error, path))?;
+    connection.busy_timeout(PATIENCE)?;
+    Ok(connection)
+}
+
+fn tune(connection: &Connection) -> Result<(), Error> {
+    // The log is written before a reply leaves; it is flushed to the disk by upkeep, not here.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    connection.pragma_update(None, "cache_size", -4096)?;
+    Ok(())
+}
+
+/// The format of a ledger; 0 for an empty file; an error for any other file.
+fn identify(connection: &Connection, path: &Path) -> Result<i64, Error> {
+    let number = |pragma: &str| -> Result<i64, Error> {
+        connection
+            .pragma_query_value(None, pragma, |row| row.get(0))
+            .map_err(|error| explain(error, path))
+    };
+    let (application, format) = (number("application_id")?, number("user_version")?);
+    if application == 0 && format == 0 {
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(|error| explain(error, path))?;
+        if tables == 0 {
+            return Ok(0);
+        }
+    }
+    if application != APPLICATION {
+        return Err(Error::Foreign {
+            path: path.to_owned(),
+            reason: "it is the database of another program".to_owned(),
+        });
+    }
+    if format > FORMAT {
+        return Err(Error::Newer {
+            path: path.to_owned(),
+            found: format,
+            known: FORMAT,
+        });
+    }
+    Ok(format)
+}
+
+fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
+    if identify(connection, path)? >= FORMAT {
+        return Ok(());
+    }
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(CREATE)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Compares the two ends of the chain with the records; the rest is what `verify` is for.
+fn check_ends(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let sql = "SELECT base_seq, head_seq,
+            coalesce((SELECT min(seq) FROM call), base_seq + 1),
+            coalesce((SELECT max(seq) FROM call), base_seq)
+        FROM chain";
+    let (base, head, first, last): (i64, i64, i64, i64) = connection
+        .query_row(sql, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
+        .map_err(|error| explain(error, path))?;
+    if first != base + 1 || last != head {
+        return Err(Error::Corrupt {
+            path: path.to_owned(),
+            reason: format!(
+                "it should hold records {} to {head}, and holds {first} to {last}",
+                base + 1
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// What an error means while a file is opened.
+fn explain(error: rusqlite::Error, path: &Path) -> Error {
+    let path = path.to_owned();
+    let reason = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => Error::Foreign { path, reason },
+        Some(ErrorCode::DatabaseCorrupt) => Error::Corrupt { path, reason },
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            Error::Open {
+                path,
+                source: Arc::new(std::io::Error::other(error)),
+            }
+        }
+        // A missing table or column.
+        Some(ErrorCode::Unknown) => Error::Corrupt { path, reason },
+        _ => error.into(),
+    }
+}

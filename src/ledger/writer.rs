@@ -1,0 +1,273 @@
+//! The one thread that writes. Rows come in over a queue; whatever has queued up while the last
+//! commit was under way goes into the next, and each sender hears of its own row after the commit.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, params};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use super::Error;
+use super::record::{Hash, Row};
+use super::store::{self, Store};
+
+/// Rows of one commit, at most.
+const BATCH_ROWS: usize = 256;
+/// Bytes of one commit after which it takes no further row.
+const BATCH_BYTES: usize = 4 << 20;
+/// Records that one transaction prunes, so that calls do not wait for long.
+const PRUNE_ROWS: i64 = 500;
+/// How often the log is flushed to the disk and written back.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// How often records past their retention are looked for.
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+/// Pages of the log beyond which the writer itself writes them back, so that it can begin anew.
+const LOG_PAGES: i64 = 16_384;
+
+/// What the writer can be told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Write this row; the permit is its share of the queue's memory.
+    Write {
+        row: Box<Row>,
+        done: oneshot::Sender<Result<(), Error>>,
+        permit: OwnedSemaphorePermit,
+    },
+    /// Remove records that are older than this; answers how many were.
+    Prune {
+        before: Timestamp,
+        done: oneshot::Sender<Result<u64, Error>>,
+    },
+    /// Write the log back.
+    Flush,
+    /// Finish what came before, and end.
+    Close { done: oneshot::Sender<()> },
+}
+
+/// A row that waits for its commit.
+type Waiting = (
+    Box<Row>,
+    oneshot::Sender<Result<(), Error>>,
+    OwnedSemaphorePermit,
+);
+
+/// Writes until it is told to close, or until nobody is left to tell it anything.
+pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>) {
+    let mut held: VecDeque<Order> = VecDeque::new();
+    while let Some(order) = held.pop_front().or_else(|| orders.blocking_recv()) {
+        match order {
+            Order::Write { row, done, permit } => {
+                let batch = vec![(row, done, permit)];
+                held.extend(write(&mut store.connection, batch, &mut orders));
+            }
+            Order::Prune { before, done } => {
+                let mut removed = 0;
+                let result = loop {
+                    match prune(&mut store.connection, before) {
+                        Ok(0) => break Ok(removed),
+                        Ok(rows) => removed += rows,
+                        Err(error) => break Err(error),
+                    }
+                    held.extend(write(&mut store.connection, Vec::new(), &mut orders));
+                };
+                // Whoever asked may have gone; the records are gone all the same.
+                let _gone = done.send(result);
+            }
+            Order::Flush => flush(&store.connection),
+            Order::Close { done } => {
+                drop(orders);
+                flush(&store.connection);
+                drop(store);
+                let _gone = done.send(());
+                return;
+            }
+        }
+    }
+    flush(&store.connection);
+}
+
+/// Commits a batch with all that already waits; returns the first order that is no row.
+fn write(
+    connection: &mut Connection,
+    mut batch: Vec<Waiting>,
+    orders: &mut mpsc::Receiver<Order>,
+) -> Option<Order> {
+    let other = fill(&mut batch, orders);
+    if !batch.is_empty() {
+        commit(connection, batch);
+    }
+    other
+}
+
+/// Adds the rows that already wait; returns the first order that is no row.
+fn fill(batch: &mut Vec<Waiting>, orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+    let mut bytes: usize = batch.iter().map(|(row, ..)| row.size()).sum();
+    while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+        match orders.try_recv() {
+            Ok(Order::Write { row, done, permit }) => {
+                bytes += row.size();
+                batch.push((row, done, permit));
+            }
+            Ok(other) => return Some(other),
+            Err(_) => break,
+        }
+    }
+    None
+}
+
+fn commit(connection: &mut Connection, batch: Vec<Waiting>) {
+    let started = Instant::now();
+    let result = insert(connection, batch.iter().map(|(row, ..)| &**row));
+    if let Err(error) = &result
+        && batch.len() > 1
+        && !error.concerns_all()
+    {
+        // One row is at fault; the others must not share its fate.
+        for waiting in batch {
+            commit(connection, vec![waiting]);
+        }
+        return;
+    }
+    let rows = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+    match &result {
+        Ok(()) => metrics::counter!("switchboard_ledger_records_total").increment(rows),
+        Err(error) => {
+            metrics::counter!("switchboard_ledger_errors_total").increment(rows);
+            tracing::error!(%error, rows, "records cannot be written");
+        }
+    }
+    metrics::histogram!("switchboard_ledger_commit_seconds").record(started.elapsed());
+    for (_, done, _) in batch {
+        // Whoever waited may have gone away; its record stays.
+        let _gone = done.send(result.clone());
+    }
+}
+
+/// Appends rows to the chain in one transaction.
+fn insert<'a>(
+    connection: &mut Connection,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Result<(), Error> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let (mut seq, mut hash): (i64, Hash) = transaction
+        .prepare_cached("SELECT head_seq, head_hash FROM chain")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    {
+        let mut statement = transaction.prepare_cached(
+            "INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        )?;
+        for row in rows {
+            seq += 1;
+            hash = row.link(&hash, seq);
+            statement.execute(params![
+                seq,
+                row.call_id,
+                row.time_ms,
+                row.caller,
+                row.tenant,
+                row.conversation,
+                row.tool,
+                row.status,
+                row.code,
+                row.arguments,
+                row.facts,
+                row.reply,
+                row.reply_digest,
+                hash,
+            ])?;
+        }
+    }
+    transaction
+        .prepare_cached("UPDATE chain SET head_seq = ?1, head_hash = ?2")?
+        .execute(params![seq, hash])?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Removes some of the oldest records, if they are older than `before`, and lets the chain begin
+/// after them; answers how many.
+fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let mut last: Option<(i64, Hash)> = None;
+    {
+        let mut statement = transaction
+            .prepare_cached("SELECT seq, hash, time_ms FROM call ORDER BY seq LIMIT ?1")?;
+        let mut rows = statement.query([PRUNE_ROWS])?;
+        while let Some(row) = rows.next()? {
+            if row.get::<_, i64>(2)? >= before.as_millisecond() {
+                break;
+            }
+            last = Some((row.get(0)?, row.get(1)?));
+        }
+    }
+    let Some((seq, hash)) = last else {
+        return Ok(0);
+    };
+    let rows = transaction.execute("DELETE FROM call WHERE seq <= ?1", [seq])?;
+    transaction.execute(
+        "UPDATE chain SET base_seq = ?1, base_hash = ?2",
+        params![seq, hash],
+    )?;
+    transaction.commit()?;
+    Ok(u64::try_from(rows).unwrap_or(u64::MAX))
+}
+
+/// Flushes the log to the disk and writes it back; the answer is the log's length in pages.
+fn checkpoint(connection: &Connection) -> Result<i64, Error> {
+    let pages = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1))?;
+    Ok(pages)
+}
+
+fn flush(connection: &Connection) {
+    if let Err(error) = checkpoint(connection) {
+        // Nothing is lost by it: the records are in the log.
+        tracing::warn!(%error, "the ledger's log cannot be written back");
+    }
+}
+
+/// Upkeep on a thread of its own, so that no call waits for the disk: flushes once a second, and
+/// has old records removed. Ends when `stop` is dropped.
+pub(super) fn maintain(
+    path: &Path,
+    orders: &mpsc::WeakSender<Order>,
+    stop: &Receiver<()>,
+    retention: Option<SignedDuration>,
+) {
+    let connection = match store::open_beside(path) {
+        Ok(connection) => connection,
+        Err(error) => {
+            tracing::error!(%error, "the ledger has no upkeep");
+            return;
+        }
+    };
+    let mut pruned: Option<Instant> = None;
+    while stop.recv_timeout(FLUSH_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let Some(orders) = orders.upgrade() else {
+            return;
+        };
+        match checkpoint(&connection) {
+            // While calls come in without a pause, only the writer can write back all of the log.
+            Ok(pages) if pages > LOG_PAGES => {
+                // A full queue means that the writer is busy; the next second will do.
+                let _later = orders.try_send(Order::Flush);
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the ledger's log cannot be written back"),
+        }
+        if let Some(retention) = retention
+            && pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY)
+        {
+            pruned = Some(Instant::now());
+            let before = Timestamp::now()
+                .saturating_sub(retention)
+                .unwrap_or(Timestamp::MIN);
+            let (done, _) = oneshot::channel();
+            let _later = orders.try_send(Order::Prune { before, done });
+        }
+    }
+}

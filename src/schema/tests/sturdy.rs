@@ -1,0 +1,133 @@
+//! Promises that hold for any input.
+
+use std::sync::{Arc, LazyLock};
+
+use proptest::prelude::*;
+use serde_json::{Map, Number, Value, json};
+
+use super::tool;
+use crate::catalog::Tool;
+use crate::schema::{Bounds, Schemas, canonical, read};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["n"],
+        "properties": {
+            "n": {"type": "integer"},
+            "flag": {"type": "boolean"},
+            "status": {"enum": ["open", "closed"]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "limit": {"type": "integer", "default": 20},
+            "sub": {"$ref": "#/$defs/sub"},
+            "mix": {"anyOf": [{"type": "number"}, {"type": "null"}, {"$ref": "#/$defs/sub"}]},
+        },
+        "$defs": {"sub": {"type": "object", "additionalProperties": false,
+            "properties": {"n": {"type": "integer"}, "sub": {"$ref": "#/$defs/sub"}}}},
+    })
+}
+
+static COMPILED: LazyLock<(Arc<Tool>, Schemas, jsonschema::Validator)> = LazyLock::new(|| {
+    let tool = Arc::new(tool(schema()));
+    let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
+    assert_eq!(problems, []);
+    let plain = jsonschema::draft202012::new(&schema()).unwrap();
+    (tool, schemas, plain)
+});
+
+fn number() -> impl Strategy<Value = Value> {
+    "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?"
+        .prop_map(|text| Value::Number(text.parse::<Number>().unwrap()))
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        Just("12".to_owned()),
+        Just("true".to_owned()),
+        Just("Open".to_owned()),
+        Just("{\"n\":\"1\"}".to_owned()),
+        Just("[1]".to_owned()),
+        Just(String::new()),
+        ".{0,6}",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        number(),
+        text.prop_map(Value::String),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            members(inner),
+        ]
+    })
+}
+
+fn members(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    const NAMES: [&str; 11] = ["n", "N", "flag", "status", "tags", "limit", "Limit", "sub", "Sub", "mix", "other"];
+    prop::collection::vec((prop::sample::select(&NAMES[..]), inner), 0..6).prop_map(|pairs| {
+        let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), value));
+        Value::Object(pairs.collect::<Map<_, _>>())
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_answered(text in ".{0,200}") {
+        let (tool, schemas, _) = &*COMPILED;
+        drop(schemas.check_text(tool, &text));
+    }
+
+    #[test]
+    fn text_like_json_is_answered(text in "[\\[\\]{}\",:0-9a-fnulr\\\\ .-]{0,60}") {
+        let (tool, schemas, _) = &*COMPILED;
+        drop(schemas.check_text(tool, &text));
+    }
+
+    #[test]
+    fn strict_reading_agrees_with_serde_json(value in value()) {
+        let text = value.to_string();
+        let bounds = Bounds { bytes: text.len(), depth: 64 };
+        let read = read(&text, bounds).unwrap();
+        prop_assert_eq!(read.to_string(), text);
+    }
+
+    #[test]
+    fn canonical_text_is_its_own_canonical_text(value in value()) {
+        let text = canonical(&value);
+        let bounds = Bounds { bytes: text.len(), depth: 64 };
+        prop_assert_eq!(canonical(&read(&text, bounds).unwrap()), text);
+    }
+
+    #[test]
+    fn what_passes_fits_and_passes_again_unchanged(value in members(value())) {
+        let (tool, schemas, plain) = &*COMPILED;
+        if let Ok(done) = schemas.check_text(tool, &value.to_string()) {
+            prop_assert!(plain.is_valid(&done.value), "{}", done.value);
+            let again = schemas.check_text(tool, &done.value.to_string()).unwrap();
+            prop_assert_eq!(&again.value, &done.value);
+            prop_assert_eq!(again.repairs, vec![]);
+        }
+    }
+
+    #[test]
+    fn a_value_that_fits_is_not_converted(value in members(value())) {
+        let (tool, schemas, plain) = &*COMPILED;
+        prop_assume!(plain.is_valid(&value));
+        let done = match schemas.check_text(tool, &value.to_string()) {
+            Ok(done) => done,
+            // Two names for one property are refused although the schema allows extras.
+            Err(error) => return {
+                prop_assert!(super::kinds(&error).iter().all(|kind| kind == "conflict"));
+                Ok(())
+            },
+        };
+        for change in &done.repairs {
+            prop_assert!(
+                ["default", "integer", "rename"].contains(&change.kind.as_str()),
+                "{} became {} by {:?}", value, done.value, change
+            );
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What a refused caller is told.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{check, kinds, message, one, tool, violations};
+use crate::call::Code;
+use crate::schema::Schemas;
+
+#[test]
+fn one_line_says_what_was_wanted_and_what_came() {
+    let integer = || json!({"type": "integer", "minimum": 1, "maximum": 9});
+    for (schema, given, expected) in [
+        (integer(), r#""ten""#, "`/v` must be an integer, but is the string `ten`"),
+        (integer(), "0", "`/v` must be at least 1, but is the number `0`"),
+        (integer(), "10", "`/v` must be at most 9, but is the number `10`"),
+        (
+            json!({"enum": ["open", "closed"]}),
+            r#""opne""#,
+            "`/v` must be one of `open`, `closed`, but is the string `opne`; did you mean `open`",
+        ),
+        (
+            json!({"type": "string", "maxLength": 2}),
+            r#""abc""#,
+            "`/v` must have at most 2 characters, but has 3 characters",
+        ),
+        (
+            json!({"type": "string", "pattern": "^a+$"}),
+            r#""b""#,
+            "`/v` must match the pattern `^a+$`, but is the string `b`",
+        ),
+        (
+            json!({"type": "string", "format": "date"}),
+            r#""31.1.2026""#,
+            "`/v` must be a `date` such as `2026-01-31`, but is the string `31.1.2026`",
+        ),
+        (
+            json!({"type": "array", "maxItems": 1}),
+            "[1,2]",
+            "`/v` must have at most 1 items, but has 2 items",
+        ),
+        (
+            json!({"type": "integer", "multipleOf": 5}),
+            "7",
+            "`/v` must be a multiple of 5, but is the number `7`",
+        ),
+        (json!({"const": "x"}), r#""y""#, "`/v` must be `x`, but is the string `y`"),
+    ] {
+        assert_eq!(message(one(schema), &format!(r#"{{"v":{given}}}"#)), expected);
+    }
+}
+
+#[test]
+fn names_are_compared_with_what_was_given() {
+    let schema = || {
+        json!({"type": "object", "required": ["customer_id"], "additionalProperties": false,
+            "properties": {"customer_id": {"type": "integer", "description": "number of the customer"},
+                "limit": {"type": "integer"}}})
+    };
+    let error = check(schema(), r#"{"custmer_id":1}"#).unwrap_err();
+    let found = violations(&error);
+    let texts: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+    assert!(
+        texts.contains(
+            &"`/custmer_id` is not a property of this tool's input; did you mean `customer_id`"
+        ),
+        "{texts:?}"
+    );
+    assert!(
+        texts.contains(
+            &"`/customer_id` is missing: an integer (number of the customer); you gave `custmer_id`"
+        ),
+        "{texts:?}"
+    );
+    assert!(error.failure().message.ends_with("(and 1 more place)"));
+    let unlike = message(schema(), r#"{"customer_id":1,"zzz":1}"#);
+    assert!(unlike.ends_with("the known ones are `customer_id`, `limit`"), "{unlike}");
+}
+
+#[test]
+fn alternatives_are_collapsed_to_the_nearest() {
+    let shapes = json!({"oneOf": [
+        {"type": "object", "required": ["kind", "radius"],
+            "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}}},
+        {"type": "object", "required": ["kind", "side"],
+            "properties": {"kind": {"const": "square"}, "side": {"type": "number"}}},
+        {"type": "string"},
+    ]});
+    let error = check(one(shapes.clone()), r#"{"v":{"kind":"square","side":"wide"}}"#).unwrap_err();
+    let found = violations(&error);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].pointer, "/v/side");
+    assert_eq!(found[0].message, "`/v/side` must be a number, but is the string `wide`");
+    let error = check(one(shapes), r#"{"v":4}"#).unwrap_err();
+    assert_eq!(violations(&error)[0].message, "`/v` must be an object or a string, but is the number `4`");
+}
+
+#[test]
+fn healed_places_are_not_reported() {
+    let schema = json!({"type": "object", "properties": {
+        "limit": {"type": "integer"}, "status": {"enum": ["open", "closed"]}}});
+    let error = check(schema, r#"{"limit":"5","status":"bogus"}"#).unwrap_err();
+    assert_eq!(kinds(&error), ["enum"]);
+    let details = error.failure().details;
+    assert_eq!(details["repairs"][0]["pointer"], "/limit");
+}
+
+#[test]
+fn violations_are_bounded() {
+    let schema = one(json!({"type": "array", "items": {"type": "boolean"}}));
+    let items = vec!["7"; 100_000].join(",");
+    let started = Instant::now();
+    let failure = check(schema, &format!(r#"{{"v":[{items}]}}"#)).unwrap_err().failure();
+    assert_eq!(failure.code, Code::SchemaValidationError);
+    assert_eq!(failure.details["violations"].as_array().map(Vec::len), Some(20));
+    assert!(failure.details.to_string().len() < 16 << 10);
+    assert!(started.elapsed() < Duration::from_secs(5));
+    let long = "x".repeat(500_000);
+    let schema = one(json!({"enum": vec![long.clone(); 1]}));
+    let failure = check(schema, &format!(r#"{{"v":"y{long}"}}"#)).unwrap_err().failure();
+    assert!(failure.details.to_string().len() < 4 << 10);
+}
+
+fn compile(schema: Value) -> Result<(), String> {
+    let (_, problems) = Schemas::compile(&[Arc::new(tool(schema))]);
+    problems.into_iter().next().map_or(Ok(()), |(name, why)| {
+        assert_eq!(name, "probe");
+        Err(why)
+    })
+}
+
+#[test]
+fn an_unusable_schema_is_reported_with_its_place() {
+    for (schema, place) in [
+        (one(json!({"type": "strin"})), "/properties/v"),
+        (one(json!({"type": "string", "pattern": "("})), "/properties/v/pattern"),
+        (one(json!({"$ref": "https://example.com/a.json"})), "example.com"),
+        (one(json!({"$ref": "#/$defs/none"})), "none"),
+    ] {
+        let why = compile(schema).unwrap_err();
+        assert!(why.contains(place), "{why}");
+    }
+    let mut deep = json!({});
+    for _ in 0..120 {
+        deep = json!({"not": {"not": deep}});
+    }
+    assert!(compile(one(deep)).unwrap_err().contains("nested"));
+}
+
+#[test]
+fn patterns_cost_little_whatever_they_are() {
+    let long = format!("{}!", "a".repeat(40));
+    let huge = "a".repeat(500_000);
+    for (pattern, good, bad) in [
+        ("^(?!admin).+$", "root", "admin1"),
+        ("^(a+)+$", "aaa", long.as_str()),
+        (r"^(\w)\1$", "aa", "ab"),
+        (r"^(?=(a+)+$)(?!b).*$", "aaa", long.as_str()),
+        (r"^(?=(a*)*c)", "aac", huge.as_str()),
+    ] {
+        let tool = Arc::new(tool(one(json!({"type": "string", "pattern": pattern}))));
+        let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
+        assert_eq!(problems, [], "{pattern}");
+        let started = Instant::now();
+        assert!(schemas.check_text(&tool, &json!({"v": good}).to_string()).is_ok(), "{pattern}");
+        let error = schemas.check_text(&tool, &json!({"v": bad}).to_string()).unwrap_err();
+        assert_eq!(kinds(&error), ["pattern"]);
+        assert!(error.failure().message.contains("must match the pattern"), "{error}");
+        // In a debug build on a busy machine; the bar itself is a tenth of this.
+        assert!(started.elapsed() < Duration::from_secs(1), "{pattern} {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn output_is_checked_against_its_own_schema() {
+    let mut tool = tool(json!({"type": "object"}));
+    tool.output_schema = Some(json!({"type": "object", "required": ["n"]}));
+    let tool = Arc::new(tool);
+    let (schemas, _) = Schemas::compile(&[Arc::clone(&tool)]);
+    assert_eq!(schemas.check_output(&tool, &json!({"n": 1})), Ok(()));
+    let found = schemas.check_output(&tool, &json!({"m": 1})).unwrap_err();
+    assert_eq!(found[0].pointer, "/n");
+}
