@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# From a fresh machine with Rust to answered tool calls: sets up the engine, the sandbox images and
+# the daemon, makes the calls of the table below, and shows that nothing is left behind.
+#
+#   deploy/quickstart.sh          ends the daemon after the calls
+#   deploy/quickstart.sh --keep   leaves it running and says how to talk to it
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+
+keep=false
+case "${1:-}" in
+"") ;;
+--keep) keep=true ;;
+*)
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac
+
+# --- set-up -------------------------------------------------------------------------------------
+
+command -v cargo >/dev/null || {
+    echo "quickstart: cargo is missing; install Rust first" >&2
+    exit 1
+}
+deploy/packages.sh cc=build-essential jq=jq
+[ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/deploy/quickstart.sh" "$@"
+sandbox-images/build.sh
+echo "quickstart: building"
+cargo build --release --quiet --bin switchboard --example orders
+switchboard=$target/release/switchboard
+
+# --- start --------------------------------------------------------------------------------------
+
+state=$(mktemp -d "${TMPDIR:-/tmp}/switchboard-quickstart.XXXXXX")
+instance=quickstart-${state##*.}
+endpoint=unix://$state/switchboard.sock
+processes=()
+failed=0
+
+finish() {
+    status=$?
+    trap - EXIT
+    for process in "${processes[@]}"; do
+        kill "$process" 2>/dev/null || true
+        wait "$process" || true
+    done
+    if [ "$status" -ne 0 ] && [ -s "$state/daemon.log" ]; then
+        echo "quickstart: the daemon's log ends with:" >&2
+        tail -n 20 "$state/daemon.log" >&2
+    fi
+    rm -rf "$state"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
+until_true() {
+    local end=$((SECONDS + $1)) what=$2
+    shift 2
+    until "$@"; do
+        if [ "$SECONDS" -ge "$end" ]; then
+            echo "quickstart: $what did not happen in time" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+"$target/release/examples/orders" 0 >"$state/orders.log" 2>&1 &
+processes+=($!)
+until_true 10 "start of the order service" grep -q listening "$state/orders.log"
+port=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
+
+# The policies of the repository, with the port that the order service got.
+cp -r policies "$state/policies"
+sed -i "s/18080/$port/" "$state/policies/openapi/orders.openapi.yaml" \
+    "$state/policies/sandbox/orders.toml"
+cat >"$state/switchboard.toml" <<TOML
+[server]
+socket = "$state/switchboard.sock"
+metrics = "127.0.0.1:0"
+[policies]
+folder = "$state/policies"
+[sandbox]
+instance = "$instance"
+images = "$target/images.toml"
+[ledger]
+path = "$state/ledger.db"
+TOML
+"$switchboard" serve --config "$state/switchboard.toml" >"$state/daemon.log" 2>&1 &
+daemon=$!
+processes+=("$daemon")
+healthy() {
+    kill -0 "$daemon" 2>/dev/null || exit 1
+    "$switchboard" health --endpoint "$endpoint" >/dev/null 2>&1
+}
+until_true 30 "start of the daemon" healthy
+
+# --- calls --------------------------------------------------------------------------------------
+
+# row NAME EXPECTED TOOL ARGUMENTS [CONDITION]: makes one call and prints one line of the table.
+# EXPECTED is "success" or an error code; CONDITION is a jq expression over the reply.
+row() {
+    local reply got latency note verdict=ok
+    reply=$("$switchboard" call "$3" "$4" --endpoint "$endpoint") || [ $? -eq 1 ]
+    got=$(jq -r '.error.code // .status' <<<"$reply")
+    latency=$(jq -r '.metadata.latency_ms * 10 | round / 10' <<<"$reply")
+    note=$(jq -r '
+        [ (if .metadata.cache_hit then "cache hit" else empty end),
+          (.metadata.repairs[] | "\(.kind) \(.pointer): \(.from) -> \(.to)"),
+          (.error.message // empty) ] | join("; ") | .[:100]' <<<"$reply")
+    if [ "$got" != "$2" ] || ! jq -e "${5:-true}" <<<"$reply" >/dev/null; then
+        verdict=WRONG
+        failed=$((failed + 1))
+    fi
+    printf '%-5s  %-32s  %-23s  %-23s  %9s  %s\n' "$verdict" "$1" "$2" "$got" "$latency" "$note"
+    [ "$verdict" = ok ] || echo "       $reply"
+}
+
+printf '%-5s  %-32s  %-23s  %-23s  %9s  %s\n' "" call expected got "ms" note
+row "orders of a customer" success listCustomerOrders \
+    '{"customer_id":"C-1001","status":"delivered"}' '.data.total == 5'
+row "history of an order" success getOrderHistory \
+    '{"order_id":"ORD-10001"}' '.data.events | length == 5'
+row "limit: 5 gives exactly five" success listCustomerOrders \
+    '{"customer_id":"C-1001","limit":5}' '.data.orders | length == 5'
+row "python, JSON in, JSON out" success python.run \
+    '{"code":"result = {\"sum\": sum(input)}","input":[1,2,39]}' '.data == {"sum": 42}'
+row "text statistics" success text.stats \
+    '{"text":"one two\nthree\n"}' '.data.words == 3 and (.metadata.cache_hit | not)'
+row "the same call again" success text.stats \
+    '{"text":"one two\nthree\n"}' '.data.words == 3 and .metadata.cache_hit'
+row "a string for an integer" success listCustomerOrders \
+    '{"customer_id":"C-1002","limit":"5"}' \
+    '(.data.orders | length == 5) and any(.metadata.repairs[]; .pointer == "/limit")'
+row "a wrong enum value" SCHEMA_VALIDATION_ERROR listCustomerOrders \
+    '{"customer_id":"C-1001","status":"sent"}' '.error | tostring | contains("shipped")'
+row "an endless loop" TOOL_TIMEOUT python.run \
+    '{"code":"while True: pass"}' '.metadata.latency_ms | . >= 2900 and . < 5000'
+row "a memory hog" TOOL_OUT_OF_MEMORY python.run \
+    '{"code":"result = len(b\"x\" * 2**30)"}'
+row "a host that is not allowed" EGRESS_DENIED python.run \
+    '{"code":"import urllib.request\nresult = urllib.request.urlopen(\"http://example.com/\").status"}'
+row "a tool that is not there" UNKNOWN_TOOL orders.delete '{}'
+
+# --- the end ------------------------------------------------------------------------------------
+
+containers() {
+    docker ps --all --filter "label=switchboard.instance=$instance" --format '{{.ID}} {{.Status}}'
+}
+gone() { [ -z "$(containers)" ]; }
+
+echo
+if $keep; then
+    trap - EXIT
+    cat <<TEXT
+The daemon (process $daemon) and the order service (process ${processes[0]}) go on.
+  $switchboard tools list --endpoint $endpoint
+  $switchboard call text.stats '{"text":"hello"}' --endpoint $endpoint
+  log       $state/daemon.log
+  policies  $state/policies (edit a file: the daemon reads it again)
+  stop      kill $daemon ${processes[0]}
+TEXT
+else
+    echo "containers while the daemon runs: $(containers | wc -l) waiting"
+    kill -TERM "$daemon"
+    wait "$daemon" || failed=$((failed + 1))
+    until_true 5 "the end of all containers" gone || failed=$((failed + 1))
+    echo "containers after it has ended: $(containers | wc -l)"
+fi
+if [ "$failed" -eq 0 ]; then echo "quickstart: all as expected"; else echo "quickstart: $failed differ"; fi
+[ "$failed" -eq 0 ]

@@ -1,0 +1,81 @@
+"""A Switchboard client from the proto files alone: stubs are generated, nothing else is needed.
+
+    client = Client("unix:/run/switchboard/switchboard.sock")
+    reply = client.call("text.stats", {"text": "hello"})
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+import grpc
+from grpc_status import rpc_status
+from grpc_tools import protoc
+
+PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
+FILE = "switchboard/tools/v1/tools.proto"
+SERVICE = "switchboard.tools.v1.ToolService"
+
+# UNAVAILABLE means that no tool ran: the daemon restarts, drains or has no sandbox to give. The
+# channel then waits and sends again by itself.
+SERVICE_CONFIG = json.dumps({
+    "methodConfig": [{
+        "name": [{"service": SERVICE}],
+        "retryPolicy": {
+            "maxAttempts": 5,
+            "initialBackoff": "0.1s",
+            "maxBackoff": "2s",
+            "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE"],
+        },
+    }]
+})
+
+
+def generate():
+    """Generates the stubs into a temporary folder and imports them."""
+    out = tempfile.TemporaryDirectory(prefix="switchboard-stubs-")
+    status = protoc.main(
+        ["protoc", f"-I{PROTO}", f"--python_out={out.name}", f"--grpc_python_out={out.name}", FILE]
+    )
+    if status != 0:
+        raise SystemExit(f"protoc failed with {status}")
+    sys.path.insert(0, out.name)
+    from switchboard.tools.v1 import tools_pb2, tools_pb2_grpc
+
+    return out, tools_pb2, tools_pb2_grpc
+
+
+_FOLDER, pb, pb_grpc = generate()
+
+
+class Client:
+    """One channel to a daemon."""
+
+    def __init__(self, endpoint, options=()):
+        defaults = [("grpc.service_config", SERVICE_CONFIG), ("grpc.keepalive_time_ms", 30_000)]
+        self.channel = grpc.insecure_channel(endpoint, options=[*defaults, *options])
+        self.tools = pb_grpc.ToolServiceStub(self.channel)
+
+    def call(self, tool, arguments, timeout=30, **more):
+        """Runs one call and gives its Reply, whether it came as a response or with a status."""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        request = pb.CallRequest(tool_name=tool, arguments_json=text, **more)
+        try:
+            return self.tools.Call(request, timeout=timeout).reply
+        except grpc.RpcError as error:
+            reply = detail(error, pb.Reply)
+            if reply is None:
+                raise
+            return reply
+
+
+def detail(error, kind):
+    """The google.rpc detail of this kind that came with a status, or None."""
+    status = rpc_status.from_call(error)
+    for packed in status.details if status else ():
+        message = kind()
+        if packed.Unpack(message):
+            return message
+    return None

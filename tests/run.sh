@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Checks everything: sets up what is missing, then format, lints, tests and the Python client.
+# Each step runs to its end or its time limit; the summary says how each went.
+#
+#   tests/run.sh             everything
+#   tests/run.sh lint tests  only these steps
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export target
+[ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/tests/run.sh" "$@"
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
+
+results=()
+failed=0
+
+# step NAME SECONDS COMMAND...: runs one step and notes how it went.
+step() {
+    local name=$1 limit=$2 began=$SECONDS status=0
+    shift 2
+    if [ ${#only[@]} -gt 0 ] && [[ " ${only[*]} " != *" $name "* ]]; then return; fi
+    echo "=== $name"
+    timeout --kill-after=10 "$limit" "$@" || status=$?
+    case $status in
+    0) results+=("ok      $name, $((SECONDS - began)) s") ;;
+    124 | 137) results+=("FAILED  $name, not done after $limit s") ;;
+    *) results+=("FAILED  $name, exit $status, $((SECONDS - began)) s") ;;
+    esac
+    [ "$status" -eq 0 ] || failed=$((failed + 1))
+}
+only=("$@")
+
+packages() {
+    deploy/packages.sh cc=build-essential jq=jq
+    # python3 can be there without the modules that make an environment.
+    python3 -c 'import venv, ensurepip' 2>/dev/null ||
+        deploy/packages.sh python3=python3 python3-with-venv=python3-venv
+}
+
+tests() {
+    if command -v cargo-nextest >/dev/null; then
+        cargo nextest run --workspace --no-fail-fast --status-level fail
+    else
+        cargo test --workspace --no-fail-fast --quiet
+    fi
+}
+
+client() {
+    local here=tests/clients/python venv=$target/python
+    if ! cmp -s $here/requirements.txt "$venv"/installed.txt; then
+        python3 -m venv "$venv"
+        "$venv"/bin/pip install --quiet --disable-pip-version-check -r $here/requirements.txt
+        cp $here/requirements.txt "$venv"/installed.txt
+    fi
+    cargo build --quiet --bin switchboard
+    "$venv"/bin/python $here/check.py "$target/debug/switchboard" "$target/images.toml"
+}
+
+# `timeout` starts programs only; a new shell knows these functions by name.
+export -f packages tests client
+shell=(bash -euo pipefail -c)
+
+step packages 600 "${shell[@]}" packages
+step images 900 sandbox-images/build.sh
+step format 60 cargo fmt --all --check
+step lint 1800 cargo clippy --workspace --all-targets --quiet -- -D warnings
+step tests 2400 "${shell[@]}" tests
+step client 900 "${shell[@]}" client
+
+echo
+printf '%s\n' "${results[@]}"
+if [ "$failed" -eq 0 ]; then
+    echo "tests/run.sh: all ${#results[@]} steps passed"
+else
+    echo "tests/run.sh: $failed of ${#results[@]} steps failed"
+fi
+[ "$failed" -eq 0 ]
