@@ -263,4 +263,4 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

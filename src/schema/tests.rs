@@ -17,7 +17,8 @@ use crate::catalog::{
     Command, Limits, Pool, Profile, Repair, Risk, Runtime, Stdin, Target, Tier, Tool,
 };
 
-pub(super) fn tool(schema: Value) -> Tool {
+/// A tool with this input schema.
+pub(crate) fn tool(schema: Value) -> Tool {
     let profile = Profile {
         name: "plain".to_owned(),
         image: "shell".to_owned(),
