@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::reader::join;
 use super::validator::{HARD_PATTERN, is_sensitive};
 
-pub(super) use phrase::{MASK, named, nearest};
+pub(super) use phrase::{MASK, named, nearest, short_pointer};
 
 /// Most violations that are reported of one call.
 pub(super) const MAX_VIOLATIONS: usize = 20;
@@ -168,7 +168,7 @@ impl<'e> Site<'e> {
         Violation {
             kind: kind.to_owned(),
             message: format!("{} {words}", named(&pointer)),
-            pointer,
+            pointer: short_pointer(&pointer),
             expected,
             got,
         }

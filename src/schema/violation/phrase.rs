@@ -13,6 +13,8 @@ pub(in crate::schema) const MASK: &str = "***";
 const MAX_LISTED: usize = 20;
 /// Longest text quoted, in characters.
 const MAX_QUOTED: usize = 100;
+/// Longest JSON Pointer reported, in characters.
+const MAX_POINTER: usize = 500;
 /// Least likeness (0 to 1) at which a name counts as a misspelling of another.
 const LIKENESS: f64 = 0.75;
 
@@ -22,6 +24,15 @@ pub(in crate::schema) fn named(pointer: &str) -> String {
         return "the value as a whole".to_owned();
     }
     format!("`{}`", shorten(pointer))
+}
+
+/// A JSON Pointer, cut where its names are so long that it helps nobody.
+pub(in crate::schema) fn short_pointer(pointer: &str) -> String {
+    let mut short: String = pointer.chars().take(MAX_POINTER).collect();
+    if short.len() < pointer.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// `text`, cut after [`MAX_QUOTED`] characters, without control characters.
