@@ -2,6 +2,7 @@
 //! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
 
 mod canon;
+mod flaw;
 mod notation;
 mod reader;
 mod repair;
@@ -18,8 +19,8 @@ use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
+pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
-pub use reader::{Flaw, FlawKind};
 pub use violation::Violation;
 
 use validator::Compiled;

@@ -2,7 +2,8 @@
 //!
 //! A program's standard output (the first that applies; `data_form` in the reply names it):
 //! - nothing but white space: null (`none`);
-//! - JSON and nothing else: that value, numbers as they are spelled (`json`);
+//! - JSON and nothing else: that value, numbers with all their digits as spelled, only an exponent
+//!   gets its sign (`json`);
 //! - two or more lines, each a JSON object or array: an array of them (`lines`);
 //! - text that ends in a JSON object or array which starts on a line of its own: that value; the
 //!   lines before it are the reply's `logs` (`json`);

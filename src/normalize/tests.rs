@@ -98,6 +98,11 @@ fn a_success_has_the_one_shape() {
     assert_eq!(json["status"], "success");
     assert_eq!(json["error"], Value::Null);
     assert_eq!(json["data"].to_string(), r#"{"price":1.10}"#);
+}
+
+#[test]
+fn metadata_say_how_a_reply_came_about() {
+    let json = json_of(&reply(printed(r#"{"price":1.10}"#)));
     let metadata = &json["metadata"];
     let members: Vec<&String> = metadata.as_object().unwrap().keys().take(10).collect();
     assert_eq!(

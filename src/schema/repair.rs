@@ -8,8 +8,9 @@ mod walk;
 
 use serde_json::Value;
 
+use super::flaw::FlawKind;
 use super::notation::translate;
-use super::reader::{FlawKind, read};
+use super::reader::read;
 use super::validator::Compiled;
 use super::violation::{MASK, MAX_VIOLATIONS, Violation, explain, short_pointer};
 use super::{BOUNDS, Change, Error, kind_of};

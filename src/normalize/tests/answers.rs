@@ -220,6 +220,10 @@ fn text_is_decoded_by_the_named_charset() {
         };
         assert_eq!(note_kinds(&reply), expected, "{content_type}");
     }
+}
+
+#[test]
+fn text_that_does_not_decode_is_flagged_and_not_cacheable() {
     let lost = typed("text/plain; charset=utf8mb4", b"\xc4\xe3\xba\xc3");
     assert_eq!(lost.data, json!({"base64": "xOO6ww=="}));
     assert_eq!(note_kinds(&lost), ["unknown_charset"]);

@@ -294,6 +294,25 @@ fn defaults_fill_gaps_and_never_overwrite() {
 }
 
 #[test]
+fn a_default_is_settled_but_gets_no_defaults_of_its_own() {
+    let schema = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"},
+            "n": {"type": "integer", "default": 20.0}},
+        "$defs": {"tree": {"type": "object", "default": {}, "properties": {
+            "left": {"$ref": "#/$defs/tree"}, "right": {"$ref": "#/$defs/tree"}}}}});
+    assert_eq!(outcome(schema.clone(), "{}"), r#"{"tree":{},"n":20}"#);
+    assert_eq!(
+        outcome(schema, r#"{"n":1,"tree":{"left":{}}}"#),
+        r#"{"n":1,"tree":{"left":{"left":{},"right":{}},"right":{}}}"#
+    );
+    let fat = json!({"type": "object", "properties": {"v": {"type": "array", "items": {
+        "type": "object", "properties": {"x": {"default": "y".repeat(100_000)}}}}}});
+    assert_eq!(
+        outcome(fat, r#"{"v":[{},{},{},{},{},{},{},{},{},{},{},{}]}"#),
+        "refused: size size"
+    );
+}
+
+#[test]
 fn a_default_that_breaks_a_rule_between_properties_is_not_given() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "integer", "default": 1}, "b": {"type": "integer"}},
