@@ -2,6 +2,8 @@
 //! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
 
 mod canon;
+mod flaw;
+mod notation;
 mod reader;
 mod repair;
 mod validator;
@@ -17,8 +19,8 @@ use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
+pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
-pub use reader::{Flaw, FlawKind};
 pub use violation::Violation;
 
 use validator::Compiled;
@@ -28,6 +30,10 @@ use violation::explain;
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 /// Deepest arguments, in levels of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
+const BOUNDS: Bounds = Bounds {
+    bytes: MAX_ARGUMENTS_BYTES,
+    depth: MAX_DEPTH,
+};
 
 /// Arguments that fit their schema, after every repair and default.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +52,8 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// What was done: `type` (text to number or boolean, number to text), `rename`, `default`,
-    /// `decode` (JSON text to what it holds), `enum`, `integer` (5.0 to 5), `unwrap` (the real
+    /// `decode` (JSON text to what it holds), `notation` (Python literals or raw control characters
+    /// to JSON), `enum`, `integer` (5.0 to 5), `unwrap` (the real
     /// arguments stood inside an envelope), `drop` (empty text or null where nothing was meant),
     /// or `more` (`to` counts the changes that are not listed).
     pub kind: String,
@@ -106,7 +113,7 @@ impl Error {
         let details = match self {
             Self::Unreadable(flaw) => json!({
                 "violations": [{
-                    "pointer": flaw.pointer,
+                    "pointer": violation::short_pointer(&flaw.pointer),
                     "kind": flaw.kind.as_str(),
                     "message": flaw.message,
                     "expected": null,
@@ -197,14 +204,9 @@ impl Schemas {
             .tools
             .get(&tool.digest)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
-        let bounds = Bounds {
-            bytes: MAX_ARGUMENTS_BYTES,
-            depth: MAX_DEPTH,
-        };
-        let value = read(arguments_json, bounds).map_err(Error::Unreadable)?;
         let (value, repairs) = match tool.repair {
-            Repair::Off => (take_valid(compiled, value)?, Vec::new()),
-            Repair::Safe => repair::repair(tool, compiled, value)?,
+            Repair::Off => (take_valid(compiled, arguments_json)?, Vec::new()),
+            Repair::Safe => repair::repair(tool, compiled, arguments_json)?,
         };
         let canonical = canonical(&value);
         Ok(Arguments {
@@ -234,8 +236,9 @@ impl Schemas {
     }
 }
 
-/// `value` itself when it is an object and fits.
-fn take_valid(compiled: &Compiled, value: Value) -> Result<Value, Error> {
+/// The arguments as they are, when they are an object and fit.
+fn take_valid(compiled: &Compiled, arguments_json: &str) -> Result<Value, Error> {
+    let value = read(arguments_json, BOUNDS).map_err(Error::Unreadable)?;
     if !value.is_object() {
         return Err(Error::NotObject(kind_of(&value).to_owned()));
     }
@@ -263,4 +266,4 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

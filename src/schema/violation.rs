@@ -5,13 +5,14 @@ mod phrase;
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reader::join;
 use super::validator::{HARD_PATTERN, is_sensitive};
 
-pub(super) use phrase::{MASK, named, nearest};
+pub(super) use phrase::{MASK, named, nearest, short_pointer};
 
 /// Most violations that are reported of one call.
 pub(super) const MAX_VIOLATIONS: usize = 20;
@@ -160,15 +161,15 @@ impl<'e> Site<'e> {
         self.chain.iter().any(|schema| is_sensitive(schema))
     }
 
-    fn violation(&self, pointer: String, expected: Value, got: Value, words: &str) -> Violation {
+    fn violation(&self, pointer: &str, expected: Value, got: Value, words: &str) -> Violation {
         let kind = match self.error.kind().keyword() {
             HARD_PATTERN => "pattern",
             keyword => keyword,
         };
         Violation {
             kind: kind.to_owned(),
-            message: format!("{} {words}", named(&pointer)),
-            pointer,
+            message: format!("{} {words}", named(pointer)),
+            pointer: short_pointer(pointer),
             expected,
             got,
         }
@@ -177,13 +178,8 @@ impl<'e> Site<'e> {
     fn wrong_type(&self, types: &[String]) -> Violation {
         let (came, got) = phrase::came(self.error.instance(), self.sensitive());
         let (wanted, expected) = phrase::types(types);
-        let place = self.place().to_owned();
-        let mut violation = self.violation(
-            place,
-            expected,
-            got,
-            &format!("must be {wanted}, but is {came}"),
-        );
+        let words = format!("must be {wanted}, but is {came}");
+        let mut violation = self.violation(self.place(), expected, got, &words);
         violation.kind = "type".to_owned();
         violation
     }
@@ -209,7 +205,7 @@ impl<'e> Site<'e> {
                 .filter_map(Value::as_str);
             words.push_str(&phrase::did_you_mean(nearest(given, names)));
         }
-        self.violation(self.place().to_owned(), expected, got, &words)
+        self.violation(self.place(), expected, got, &words)
     }
 
     fn known(&self) -> Vec<&'e str> {
@@ -233,7 +229,7 @@ impl<'e> Site<'e> {
         }
         let expected = serde_json::json!({"properties": known});
         let got = Value::String(phrase::shorten(name));
-        self.violation(join(self.place(), name), expected, got, &words)
+        self.violation(&join(self.place(), name), expected, got, &words)
     }
 
     fn missing(&self, name: &str, root: &Value) -> Violation {
@@ -253,7 +249,7 @@ impl<'e> Site<'e> {
             words.push_str(&format!("; you gave `{}`", phrase::shorten(near)));
         }
         let expected = property.map_or(Value::Null, phrase::outline);
-        self.violation(join(self.place(), name), expected, Value::Null, &words)
+        self.violation(&join(self.place(), name), expected, Value::Null, &words)
     }
 }
 
@@ -262,12 +258,20 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut current = schema;
     for _ in 0..16 {
         let target = current.get("$ref").and_then(Value::as_str);
-        match target.and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+        match target.and_then(|target| follow(root, target)) {
             Some(next) => current = next,
             None => break,
         }
     }
     current
+}
+
+/// The place in `root` that a reference names.
+fn follow<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
+    let pointer = percent_decode_str(target.strip_prefix('#')?)
+        .decode_utf8()
+        .ok()?;
+    root.pointer(&pointer)
 }
 
 /// The schema objects on an evaluation path, references followed.
@@ -279,7 +283,7 @@ fn chain<'s>(root: &'s Value, path: &str) -> Vec<&'s Map<String, Value>> {
         let token = token.replace("~1", "/").replace("~0", "~");
         let next = if token == "$ref" {
             let target = current.get("$ref").and_then(Value::as_str);
-            target.and_then(|target| root.pointer(target.strip_prefix('#')?))
+            target.and_then(|target| follow(root, target))
         } else {
             match current {
                 Value::Array(items) => token.parse().ok().and_then(|index: usize| items.get(index)),

@@ -12,7 +12,7 @@ use super::scope::{Node, Scope, root};
 use crate::schema::canon::canonical;
 use crate::schema::reader::join;
 use crate::schema::validator::Compiled;
-use crate::schema::violation::{Violation, named};
+use crate::schema::violation::{Violation, named, short_pointer};
 use crate::schema::{MAX_ARGUMENTS_BYTES, MAX_DEPTH};
 
 /// Repairs that only show after others take a further round; more are refused.
@@ -198,7 +198,7 @@ impl<'s> Walk<'s> {
 
     pub(super) fn refuse(&mut self, kind: &str, place: &str, words: &str) {
         self.conflicts.push(Violation {
-            pointer: place.to_owned(),
+            pointer: short_pointer(place),
             kind: kind.to_owned(),
             message: format!("{} {words}", named(place)),
             expected: Value::Null,
