@@ -71,9 +71,12 @@ pub(super) struct Grant {
 #[derive(Debug)]
 pub(super) enum Holding {
     /// For itself; dropping it ends the container.
-    Own(Own),
+    Own(Box<Own>),
     /// With others.
-    Shared(Arc<Worker>, OwnedSemaphorePermit),
+    Shared {
+        worker: Arc<Worker>,
+        _slot: OwnedSemaphorePermit,
+    },
 }
 
 /// A container that belongs to one call.
@@ -95,12 +98,12 @@ impl Holding {
     pub(super) fn member(&self) -> &Member {
         match self {
             Self::Own(own) => &own.member,
-            Self::Shared(worker, _) => &worker.member,
+            Self::Shared { worker, .. } => &worker.member,
         }
     }
 
     pub(super) const fn is_shared(&self) -> bool {
-        matches!(self, Self::Shared(..))
+        matches!(self, Self::Shared { .. })
     }
 }
 
@@ -130,7 +133,7 @@ impl Hub {
             _counted: Counted::new("in_use"),
         };
         Ok(Grant {
-            holding: Holding::Own(own),
+            holding: Holding::Own(Box::new(own)),
             pool,
         })
     }
@@ -199,7 +202,10 @@ impl Hub {
         let slot = tokio::time::timeout(left, Arc::clone(&worker.slots).acquire_owned()).await;
         match slot {
             Ok(Ok(slot)) => Ok(Grant {
-                holding: Holding::Shared(worker, slot),
+                holding: Holding::Shared {
+                    worker,
+                    _slot: slot,
+                },
                 pool,
             }),
             Ok(Err(_closed)) => Err(self.stopping()),

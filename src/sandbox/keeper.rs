@@ -170,12 +170,9 @@ fn plan(hub: &Arc<Hub>) {
         };
         let maker = Arc::clone(hub);
         hub.tasks.spawn(async move {
-            let made = maker
-                .stop
-                .run_until_cancelled(make(&maker, recipe, room))
-                .await;
+            let making = Box::pin(make(&maker, recipe, room));
+            maker.stop.run_until_cancelled(making).await;
             drop(create);
-            drop(made);
             maker.changed.notify_one();
         });
     }

@@ -9,7 +9,7 @@ use metrics::counter;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
 
 use super::Error;
-use super::engine::Engine;
+use super::engine::{Engine, Removed};
 use super::member::{Counted, Registry, Waste};
 use super::recipe::{LABEL_BOOT, LABEL_DEADLINE, Owner, unix_seconds};
 
@@ -19,6 +19,9 @@ const RETRIES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(4),
 ];
+
+/// Pauses between looks at a container that the engine is removing, in milliseconds.
+const GOING: [u64; 9] = [10, 20, 40, 80, 160, 320, 640, 1280, 2560];
 
 /// Removes what the queue brings, and sweeps.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl Reaper {
     /// the queue is through, at most for `bound`.
     pub(super) async fn drain(&self, bound: Duration) {
         let removals = self.registry.snapshot().into_iter().map(|name| async move {
-            match self.engine.remove(&name).await {
+            match self.see_off(&name).await {
                 Ok(()) => self.registry.forget(&name),
                 Err(error) => {
                     tracing::warn!(container = name, error = error.line(), "not removed yet");
@@ -80,7 +83,7 @@ impl Reaper {
         let _counted = Counted::new("teardown");
         let mut waits = RETRIES.into_iter();
         loop {
-            let error = match self.engine.remove(&waste.name).await {
+            let error = match self.see_off(&waste.name).await {
                 Ok(()) => {
                     self.registry.forget(&waste.name);
                     return;
@@ -94,6 +97,17 @@ impl Reaper {
                 None => return self.leave(waste, &error),
             }
         }
+    }
+
+    /// Removes a container, and waits until the engine has no trace of it: until then it counts.
+    async fn see_off(&self, name: &str) -> Result<(), Error> {
+        for pause in GOING {
+            if self.engine.remove(name).await? == Removed::Gone {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        Ok(())
     }
 
     fn leave(&self, waste: Waste, error: &Error) {
@@ -120,7 +134,7 @@ impl Reaper {
             if !is_leftover(container, &self.owner.boot, now, known) {
                 continue;
             }
-            match self.engine.remove(&name).await {
+            match self.see_off(&name).await {
                 Ok(()) => {
                     counter!("switchboard_sandbox_sweep_removals_total").increment(1);
                     tracing::info!(container = name, "swept a leftover container");
