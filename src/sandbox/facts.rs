@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use switchboard_runner::CgroupLimits;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
 use super::engine::Engine;
@@ -134,8 +134,12 @@ async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result
     };
     drop(made);
     let reaper = Reaper::new(Arc::clone(engine), registry, owner);
-    drop(queue);
-    reaper.drain(config.engine_timeout()).await;
+    let queue = tokio::sync::Mutex::new(queue);
+    let changed = Notify::new();
+    tokio::select! {
+        () = reaper.work(&queue, &changed) => {}
+        () = reaper.drain(config.engine_timeout()) => {}
+    }
     verdict
 }
 

@@ -170,8 +170,9 @@ fn plan(hub: &Arc<Hub>) {
         };
         let maker = Arc::clone(hub);
         hub.tasks.spawn(async move {
-            let making = Box::pin(make(&maker, recipe, room));
-            maker.stop.run_until_cancelled(making).await;
+            // Runs to its end even after the stop: a create request that is dropped half way
+            // leaves a container that appears only later.
+            Box::pin(make(&maker, recipe, room)).await;
             drop(create);
             maker.changed.notify_one();
         });

@@ -23,6 +23,9 @@ const RETRIES: [Duration; 3] = [
 /// Pauses between looks at a container that the engine is removing, in milliseconds.
 const GOING: [u64; 9] = [10, 20, 40, 80, 160, 320, 640, 1280, 2560];
 
+/// Pause between two looks at what is left during a drain.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Removes what the queue brings, and sweeps.
 #[derive(Debug)]
 pub(super) struct Reaper {
@@ -58,25 +61,41 @@ impl Reaper {
         }
     }
 
-    /// Removes everything that this process is responsible for, running or not, and waits until
-    /// the queue is through, at most for `bound`.
+    /// Removes everything that this boot made, running or not, and waits until the engine lists none
+    /// of it, at most for `bound`.
     pub(super) async fn drain(&self, bound: Duration) {
-        let removals = self.registry.snapshot().into_iter().map(|name| async move {
-            match self.see_off(&name).await {
-                Ok(()) => self.registry.forget(&name),
-                Err(error) => {
-                    tracing::warn!(container = name, error = error.line(), "not removed yet");
-                }
-            }
-        });
         let all = async {
+            // Containers that are being made now are not listed yet, but known.
+            let removals = self.registry.snapshot().into_iter().map(|name| async move {
+                drop(self.see_off(&name).await);
+            });
             futures::future::join_all(removals).await;
             self.registry.emptied().await;
+            while let Err(left) = self.clear().await {
+                tracing::debug!(left, "not drained yet");
+                tokio::time::sleep(LOOK).await;
+            }
         };
         if tokio::time::timeout(bound, all).await.is_err() {
             let left = self.registry.snapshot().len();
             tracing::error!(left, "containers left to the next start's sweep");
         }
+    }
+
+    /// Removes what the engine lists of this boot; an error says why that may not be all.
+    async fn clear(&self) -> Result<(), String> {
+        if self.engine.client().is_err() {
+            return Ok(());
+        }
+        let found = self.engine.list(&self.owner.instance).await;
+        let found = found.map_err(|error| error.line())?;
+        let mut left = Ok(());
+        for container in found.iter().filter(|container| is_of(container, &self.owner.boot)) {
+            let name = name_of(container);
+            drop(self.engine.remove(&name).await);
+            left = Err(name);
+        }
+        left
     }
 
     async fn end(&self, waste: Waste) {
@@ -161,17 +180,18 @@ pub(super) fn is_leftover(
     now: u64,
     known: bool,
 ) -> bool {
-    let label = |key: &str| {
-        container
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(key))
-            .map(String::as_str)
-    };
-    let late = label(LABEL_DEADLINE)
+    let late = label(container, LABEL_DEADLINE)
         .and_then(|at| at.parse::<u64>().ok())
         .is_none_or(|at| at < now);
-    label(LABEL_BOOT) != Some(boot) || !known || late
+    !is_of(container, boot) || !known || late
+}
+
+fn is_of(container: &ContainerSummary, boot: &str) -> bool {
+    label(container, LABEL_BOOT) == Some(boot)
+}
+
+fn label<'c>(container: &'c ContainerSummary, name: &str) -> Option<&'c str> {
+    container.labels.as_ref()?.get(name).map(String::as_str)
 }
 
 fn name_of(container: &ContainerSummary) -> String {
