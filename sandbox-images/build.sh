@@ -121,8 +121,8 @@ package_layer() { # IMAGE TAR
     say "$1: unpacking $PACKAGES"
     echo "$lines" | as_root mmdebstrap --quiet --variant=extract --architectures="$arch" \
         --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$PACKAGES" \
-        --customize-hook="'$here/trim.sh' '$here/$1/image.sh' \"\$1\"" \
-        --skip=output/dev,output/mknod "$suite" "$2.new.tar" -
+        --extract-hook="'$here/trim.sh' '$here/$1/image.sh' \"\$1\"" \
+        --skip=output/dev,output/mknod,cleanup "$suite" "$2.new.tar" -
     as_root chown "$(id -u):$(id -g)" "$2.new.tar"
     mv "$2.new.tar" "$2"
 }

@@ -4,16 +4,17 @@
 set -eu
 
 . "$1"
-root=$2
+root=${2:?}
 
 mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/work" "$root/etc"
 finish "$root"
 
 # Package management, and what only administrators use.
-rm -rf "$root/var" "$root/etc/apt" "$root/etc/dpkg" "$root/etc/cron.daily" "$root/etc/cron.d" \
+rm -rf "${root:?}/var" "$root/etc/apt" "$root/etc/dpkg" "$root/etc/cron.daily" "$root/etc/cron.d" \
     "$root/etc/logrotate.d" "$root/etc/init.d" "$root/etc/systemd" "$root/etc/pam.d" \
     "$root/etc/security" "$root/etc/default" "$root/etc/fstab" "$root/etc/hostname" \
-    "$root/usr/lib/dpkg" "$root/usr/lib/apt" "$root/usr/lib/systemd" "$root/usr/lib/init" \
+    "$root/usr/lib/dpkg" "$root/usr/libexec/dpkg" "$root/usr/lib/mime" "$root/usr/lib/valgrind" \
+    "$root"/usr/lib/*-linux-gnu/gconv "$root/usr/lib/apt" "$root/usr/lib/systemd" "$root/usr/lib/init" \
     "$root/usr/share/dpkg" "$root/usr/share/perl5" "$root/usr/share/debconf" \
     "$root/usr/share/polkit-1" "$root/usr/share/bash-completion" "$root/usr/share/zsh" \
     "$root/boot" "$root/home" "$root/media" "$root/mnt" "$root/opt" "$root/srv" \
@@ -33,6 +34,7 @@ rm -rf "$root/usr/share/man" "$root/usr/share/info" "$root/usr/share/locale" \
     "$root/usr/share/menu" "$root/usr/share/applications" "$root/usr/share/pixmaps" \
     "$root/usr/share/gdb" "$root/usr/share/binfmts" "$root/usr/share/readline"
 
+find "$root/tmp" -mindepth 1 -delete
 mkdir -p "$root/var/tmp"
 ln -sfn ../run "$root/var/run"
 mkdir -p "$root/run"
