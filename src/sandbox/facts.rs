@@ -9,11 +9,11 @@ use switchboard_runner::CgroupLimits;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
+use super::Config;
 use super::engine::Engine;
 use super::member::{Registry, Yard};
 use super::recipe::{Images, Owner, Recipe};
 use super::teardown::Reaper;
-use super::Config;
 
 /// What was found out about the engine. A field that could not be found out says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

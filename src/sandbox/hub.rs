@@ -54,7 +54,7 @@ pub(super) struct Post {
 /// A container that serves many calls of one scope, one process each.
 #[derive(Debug)]
 pub(super) struct Worker {
-    member: Member,
+    member: Box<Member>,
     slots: Arc<Semaphore>,
     served: std::sync::atomic::AtomicU64,
     _counted: Counted,
@@ -71,7 +71,7 @@ pub(super) struct Grant {
 #[derive(Debug)]
 pub(super) enum Holding {
     /// For itself; dropping it ends the container.
-    Own(Box<Own>),
+    Own(Own),
     /// With others.
     Shared {
         worker: Arc<Worker>,
@@ -82,7 +82,7 @@ pub(super) enum Holding {
 /// A container that belongs to one call.
 #[derive(Debug)]
 pub(super) struct Own {
-    member: Member,
+    member: Box<Member>,
     hub: Arc<Hub>,
     _counted: Counted,
 }
@@ -133,7 +133,7 @@ impl Hub {
             _counted: Counted::new("in_use"),
         };
         Ok(Grant {
-            holding: Holding::Own(Box::new(own)),
+            holding: Holding::Own(own),
             pool,
         })
     }
@@ -142,7 +142,10 @@ impl Hub {
         &self,
         recipe: &Arc<Recipe>,
         patience: Duration,
-    ) -> Result<(Member, PoolUse), Error> {
+    ) -> Result<(Box<Member>, PoolUse), Error> {
+        if self.stop.is_cancelled() {
+            return Err(Self::stopping());
+        }
         self.yard.engine.client()?;
         let asked_at = Instant::now();
         let asked = self.pools().ask(recipe, patience, &self.config);
@@ -162,12 +165,12 @@ impl Hub {
                 };
                 Ok((member, pool))
             }
-            Ok(Err(_dropped)) => Err(self.stopping()),
+            Ok(Err(_dropped)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
         }
     }
 
-    fn stopping(&self) -> Error {
+    fn stopping() -> Error {
         Error::Busy {
             reason: "the daemon is stopping".to_owned(),
             retry_after: Duration::from_secs(1),
@@ -208,7 +211,7 @@ impl Hub {
                 },
                 pool,
             }),
-            Ok(Err(_closed)) => Err(self.stopping()),
+            Ok(Err(_closed)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
         }
     }
@@ -246,7 +249,10 @@ impl Hub {
             let Ok(mut place) = post.worker.try_lock() else {
                 return true;
             };
-            if !place.as_ref().is_some_and(|worker| worker.is_fit(&self.config)) {
+            if !place
+                .as_ref()
+                .is_some_and(|worker| worker.is_fit(&self.config))
+            {
                 *place = None;
             }
             place.is_some() || Arc::strong_count(post) > 1

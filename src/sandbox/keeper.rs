@@ -96,7 +96,10 @@ async fn connect(hub: &Hub) -> Result<(), Error> {
     }
     hub.pools().recover();
     hub.changed.notify_one();
-    tracing::info!(api = engine.version().unwrap_or_default(), "container engine connected");
+    tracing::info!(
+        api = engine.version().unwrap_or_default(),
+        "container engine connected"
+    );
     Ok(())
 }
 
@@ -189,7 +192,7 @@ fn make_room(hub: &Hub, recipe: &Recipe) {
 async fn make(hub: &Hub, recipe: Arc<Recipe>, room: OwnedSemaphorePermit) {
     match hub.yard.launch(Arc::clone(&recipe), room).await {
         Ok(member) => {
-            let unwanted = hub.pools().publish(member);
+            let unwanted = hub.pools().publish(Box::new(member));
             drop(unwanted);
         }
         Err(error) => {
@@ -210,7 +213,9 @@ pub(super) fn report(hub: &Hub) {
         let mut reasons: Vec<String> = Vec::new();
         for pool in pools.conditions() {
             if !pool.has_members {
-                let cause = pool.cause.unwrap_or_else(|| "it is being filled".to_owned());
+                let cause = pool
+                    .cause
+                    .unwrap_or_else(|| "it is being filled".to_owned());
                 reasons.push(format!("pool `{}` has no members: {cause}", pool.name));
             }
         }

@@ -18,8 +18,8 @@ use tokio_util::io::StreamReader;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::desk::Desk;
 use super::Error;
+use super::desk::Desk;
 
 /// Longest READY line.
 const READY_BYTES: u64 = 4096;

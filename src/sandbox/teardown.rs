@@ -1,6 +1,7 @@
 //! The end of every container: removal by name with force, retried, then left to the sweep; and the
 //! sweep, which removes what this instance left behind in an earlier life.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -90,7 +91,10 @@ impl Reaper {
         let found = self.engine.list(&self.owner.instance).await;
         let found = found.map_err(|error| error.line())?;
         let mut left = Ok(());
-        for container in found.iter().filter(|container| is_of(container, &self.owner.boot)) {
+        for container in found
+            .iter()
+            .filter(|container| is_of(container, &self.owner.boot))
+        {
             let name = name_of(container);
             drop(self.engine.remove(&name).await);
             left = Err(name);
@@ -147,6 +151,7 @@ impl Reaper {
         let before = self.registry.snapshot();
         let found = self.engine.list(&self.owner.instance).await?;
         let now = unix_seconds();
+        let mut left: HashSet<String> = found.iter().map(name_of).collect();
         for container in &found {
             let name = name_of(container);
             let known = before.contains(&name) || self.registry.knows(&name);
@@ -155,6 +160,7 @@ impl Reaper {
             }
             match self.see_off(&name).await {
                 Ok(()) => {
+                    left.remove(&name);
                     counter!("switchboard_sandbox_sweep_removals_total").increment(1);
                     tracing::info!(container = name, "swept a leftover container");
                 }
@@ -164,22 +170,16 @@ impl Reaper {
                 }
             }
         }
-        // What the engine no longer lists is gone, and what was just removed is not listed next
-        // time; only then does its capacity come back.
-        self.orphans()
-            .retain(|(name, _permit)| found.iter().any(|container| name_of(container) == *name));
+        // What the engine no longer lists is gone, and so is what was just removed; only then does
+        // its capacity come back.
+        self.orphans().retain(|(name, _permit)| left.contains(name));
         Ok(())
     }
 }
 
 /// Whether nobody answers for a container of this instance: another boot made it, or this boot does
 /// not know it, or its deadline has passed.
-pub(super) fn is_leftover(
-    container: &ContainerSummary,
-    boot: &str,
-    now: u64,
-    known: bool,
-) -> bool {
+pub(super) fn is_leftover(container: &ContainerSummary, boot: &str, now: u64, known: bool) -> bool {
     let late = label(container, LABEL_DEADLINE)
         .and_then(|at| at.parse::<u64>().ok())
         .is_none_or(|at| at < now);

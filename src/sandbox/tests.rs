@@ -2,6 +2,7 @@
 //! engine and the images of `sandbox-images/build.sh`; `broken` against engines that misbehave.
 
 mod broken;
+mod egress;
 mod ends;
 mod figures;
 mod live;

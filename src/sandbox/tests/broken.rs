@@ -64,7 +64,8 @@ impl Fake {
                 }
             }
         });
-        fake.tasks.spawn(async move { axum::serve(listener, router).await });
+        fake.tasks
+            .spawn(async move { axum::serve(listener, router).await });
         fake
     }
 
@@ -107,7 +108,11 @@ async fn assert_refused(room: &Room) -> Vec<Error> {
         room.sandbox.execute(call, None).await.unwrap_err()
     });
     let errors = join_all(calls).await;
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begun.elapsed()
+    );
     for error in &errors {
         assert_eq!(error.failure().code, Code::SandboxUnavailable, "{error:?}");
     }
@@ -137,7 +142,11 @@ async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     let begun = Instant::now();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert!(matches!(error, Error::EngineAbsent { .. }), "{error:?}");
     assert!(error.failure().retry_after.is_some());
@@ -145,7 +154,10 @@ async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
 
     std::os::unix::fs::symlink("/var/run/docker.sock", &path).unwrap();
     room.ready().await;
-    assert_eq!(room.run(shell(&profile, "exit 4")).await.end, End::Exited(4));
+    assert_eq!(
+        room.run(shell(&profile, "exit 4")).await.end,
+        End::Exited(4)
+    );
     room.close().await;
 }
 
@@ -165,7 +177,9 @@ async fn an_engine_that_hangs_on_create_or_attach_delays_no_call() {
         let room = Room::open(fake.config()).await;
         wait_until(|| fake.asked("/containers/json") > 0).await;
         let errors = assert_refused(&room).await;
-        let told = errors.iter().any(|error| error.failure().message.contains("within 1000 ms"));
+        let told = errors
+            .iter()
+            .any(|error| error.failure().message.contains("within 1000 ms"));
         assert!(told, "{step}: {errors:?}");
         // What may have been created is removed by its name.
         wait_until(|| fake.asked("DELETE") > 0).await;
@@ -184,7 +198,9 @@ async fn a_warning_at_create_is_an_error_and_the_container_goes() {
     let room = Room::open(fake.config()).await;
     wait_until(|| fake.asked("/containers/json") > 0).await;
     let errors = assert_refused(&room).await;
-    let told = errors.iter().any(|error| error.failure().message.contains("swap limit"));
+    let told = errors
+        .iter()
+        .any(|error| error.failure().message.contains("swap limit"));
     assert!(told, "{errors:?}");
     wait_until(|| fake.asked("DELETE") > 0).await;
     assert_eq!(fake.asked("/start"), 0);
@@ -235,11 +251,19 @@ async fn an_image_that_the_engine_lacks_is_named() {
     room.keep(&[&profile]);
     wait_until(|| room.sandbox.hub.yard.engine.client().is_ok()).await;
     let begun = Instant::now();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5));
     let failure = error.failure();
     assert_eq!(failure.code, Code::SandboxUnavailable);
-    assert!(failure.message.contains("image `shell` is missing"), "{}", failure.message);
+    assert!(
+        failure.message.contains("image `shell` is missing"),
+        "{}",
+        failure.message
+    );
     assert!(failure.retry_after.is_none());
     let reason = room.sandbox.readiness().borrow().reason.clone();
     assert!(reason.contains("sandbox-images/build.sh"), "{reason}");
@@ -258,7 +282,9 @@ async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = tokio::sync::mpsc::channel(4);
-    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
+    let call = room
+        .sandbox
+        .execute(order(&profile, &["sleep", "60"]), Some(events));
     let cut = async {
         heard.recv().await.expect("started");
         wire.cut();
@@ -267,8 +293,15 @@ async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     assert!(matches!(outcome.unwrap().end, End::Lost(_)));
     let mut readiness = room.sandbox.readiness();
     let fell = readiness.wait_for(|now| !now.ready);
-    tokio::time::timeout(Duration::from_secs(10), fell).await.expect("unready in time").unwrap();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    tokio::time::timeout(Duration::from_secs(10), fell)
+        .await
+        .expect("unready in time")
+        .unwrap();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
     assert_eq!(error.failure().code, Code::SandboxUnavailable);
 
     let wire = wire.mend();
@@ -331,7 +364,9 @@ impl Wire {
 
 async fn pass(mut near: UnixStream) {
     if let Ok(mut far) = UnixStream::connect(Path::new("/var/run/docker.sock")).await {
-        tokio::io::copy_bidirectional(&mut near, &mut far).await.ok();
+        tokio::io::copy_bidirectional(&mut near, &mut far)
+            .await
+            .ok();
     }
 }
 

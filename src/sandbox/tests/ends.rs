@@ -31,9 +31,18 @@ async fn limits_are_named_and_told_apart() {
         ("kill -9 $$", End::Signaled(9)),
         ("nosuchcommand", End::Exited(127)),
         ("dd if=/dev/zero of=/tmp/x bs=1M count=200", End::DiskLimit),
-        ("i=0; while : > /tmp/f$i; do i=$((i+1)); done; exit 1", End::DiskLimit),
-        ("head -c 200M /dev/zero | tail -c 190M > /dev/null", End::OutOfMemory),
-        ("(head -c 200M /dev/zero | tail -c 190M) > /dev/null; exit 0", End::Exited(0)),
+        (
+            "i=0; while : > /tmp/f$i; do i=$((i+1)); done; exit 1",
+            End::DiskLimit,
+        ),
+        (
+            "head -c 200M /dev/zero | tail -c 190M > /dev/null",
+            End::OutOfMemory,
+        ),
+        (
+            "(head -c 200M /dev/zero | tail -c 190M) > /dev/null; exit 0",
+            End::Exited(0),
+        ),
         ("yes", End::OutputLimit),
         ("yes >&2", End::OutputLimit),
         ("sleep 60 & sleep 60 & wait", End::Timeout),
@@ -56,7 +65,11 @@ async fn limits_are_named_and_told_apart() {
         }
     }
     let outcome = room.run(order(&shell_box, &["nosuchcommand"])).await;
-    assert!(matches!(outcome.end, End::NotStarted(_)), "{:?}", outcome.end);
+    assert!(
+        matches!(outcome.end, End::NotStarted(_)),
+        "{:?}",
+        outcome.end
+    );
     room.close().await;
 }
 
@@ -66,12 +79,19 @@ async fn a_python_that_takes_memory_or_forks_without_end_is_named_too() {
     let python_box = walled("python", Duration::from_secs(10));
     room.keep(&[&python_box]);
     room.ready().await;
-    let memory = room.run(python(&python_box, "x = bytearray(512 * 1024 * 1024)")).await;
+    let memory = room
+        .run(python(&python_box, "x = bytearray(512 * 1024 * 1024)"))
+        .await;
     assert_eq!(memory.end, End::OutOfMemory);
     let forks = "import os, time\nfor n in range(500):\n  if os.fork() == 0: time.sleep(60)\n";
     let forked = room.run(python(&python_box, forks)).await;
     assert_eq!(forked.end, End::ProcessLimit);
-    let files = room.run(python(&python_box, "f = [open('/dev/null') for n in range(9999)]")).await;
+    let files = room
+        .run(python(
+            &python_box,
+            "f = [open('/dev/null') for n in range(9999)]",
+        ))
+        .await;
     assert_eq!(files.end, End::Exited(1));
     assert!(String::from_utf8_lossy(&files.stderr).contains("Too many open files"));
     room.close().await;
@@ -89,7 +109,11 @@ async fn the_nearer_of_wall_time_and_deadline_counts() {
     let outcome = room.run(call).await;
     assert_eq!(outcome.end, End::Timeout);
     assert!(outcome.limits.wall <= Duration::from_secs(1));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
 
     let mut late = order(&profile, &["true"]);
     late.deadline = Some(Instant::now());
@@ -111,12 +135,20 @@ async fn a_dropped_call_gives_back_its_container_and_its_place() {
     room.ready().await;
     for wait in [0, 20, 150, 300] {
         let call = room.run(order(&profile, &["sleep", "60"]));
-        assert!(tokio::time::timeout(Duration::from_millis(wait), call).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(wait), call)
+                .await
+                .is_err()
+        );
     }
     let begun = Instant::now();
     let outcome = room.run(shell(&profile, "echo next")).await;
     assert_eq!(outcome.stdout, "next\n");
-    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        begun.elapsed()
+    );
     room.close().await;
 }
 
@@ -127,13 +159,19 @@ async fn a_container_killed_from_outside_is_lost_not_timed_out() {
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = mpsc::channel(8);
-    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
+    let call = room
+        .sandbox
+        .execute(order(&profile, &["sleep", "60"]), Some(events));
     let kill = async {
         assert_eq!(heard.recv().await, Some(Event::Started));
         let hub = &room.sandbox.hub;
         let containers = hub.yard.engine.list(&hub.config.instance).await.unwrap();
         for container in containers {
-            hub.yard.engine.remove(&container.id.unwrap()).await.unwrap();
+            hub.yard
+                .engine
+                .remove(&container.id.unwrap())
+                .await
+                .unwrap();
         }
         while heard.recv().await.is_some() {}
     };
@@ -205,8 +243,18 @@ async fn standard_input_is_exact_and_ends() {
     call.stdin = input.clone();
     let outcome = room.run(call).await;
     assert_eq!(outcome.end, End::Exited(0));
-    assert!(outcome.stdout == input, "{} of {}", outcome.stdout.len(), input.len());
-    let nothing = room.run(shell(&profile, "read x; echo \"got:$x\"; test -t 0 || echo none")).await;
+    assert!(
+        outcome.stdout == input,
+        "{} of {}",
+        outcome.stdout.len(),
+        input.len()
+    );
+    let nothing = room
+        .run(shell(
+            &profile,
+            "read x; echo \"got:$x\"; test -t 0 || echo none",
+        ))
+        .await;
     assert_eq!(nothing.stdout, "got:\nnone\n");
     // A tool that never reads its input ends all the same.
     let mut deaf = order(&profile, &["true"]);

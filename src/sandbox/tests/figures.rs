@@ -46,7 +46,7 @@ async fn warm_latency() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement, not a check"]
 async fn sustained_rate() {
-    const CALLS: usize = 100;
+    const CALLS: u32 = 100;
     let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
@@ -58,7 +58,7 @@ async fn sustained_rate() {
             .buffer_unordered(16)
             .for_each(|_| std::future::ready(()))
             .await;
-        let ours = CALLS as f64 / begun.elapsed().as_secs_f64();
+        let ours = f64::from(CALLS) / begun.elapsed().as_secs_f64();
         let hub = &room.sandbox.hub;
         let recipe = Recipe::new(&profile, &hub.images.load()).unwrap();
         let begun = Instant::now();
@@ -78,8 +78,11 @@ async fn sustained_rate() {
             .buffer_unordered(2)
             .for_each(|()| std::future::ready(()))
             .await;
-        let engine = CALLS as f64 / begun.elapsed().as_secs_f64();
-        println!("one-shot {ours:.2}/s, engine alone {engine:.2}/s, ratio {:.2}", ours / engine);
+        let engine = f64::from(CALLS) / begun.elapsed().as_secs_f64();
+        println!(
+            "one-shot {ours:.2}/s, engine alone {engine:.2}/s, ratio {:.2}",
+            ours / engine
+        );
     }
     room.close().await;
 }

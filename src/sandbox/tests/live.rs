@@ -287,7 +287,9 @@ async fn a_daemon_sweeps_its_own_dead_and_nobody_elses() {
             for container in engine.list(&name).await.unwrap() {
                 let names = container.names.unwrap();
                 assert!(
-                    names.iter().all(|n| known.contains(n.trim_start_matches('/'))),
+                    names
+                        .iter()
+                        .all(|n| known.contains(n.trim_start_matches('/'))),
                     "{names:?} was not swept"
                 );
             }
@@ -344,8 +346,17 @@ async fn a_call_that_needs_another_kind_takes_the_place_of_a_waiting_container()
 async fn the_doctor_reads_the_limits_back_and_leaves_nothing() {
     let config = config();
     let facts = inspect_engine(&config).await;
-    assert_eq!(facts.api.as_deref().map(|api| api.starts_with("1.")), Ok(true));
-    assert!(facts.limits.as_ref().unwrap().contains("memory 67108864 bytes"));
+    assert_eq!(
+        facts.api.as_deref().map(|api| api.starts_with("1.")),
+        Ok(true)
+    );
+    assert!(
+        facts
+            .limits
+            .as_ref()
+            .unwrap()
+            .contains("memory 67108864 bytes")
+    );
     let images = facts.images.unwrap();
     assert!(images.iter().all(|image| image.present), "{images:?}");
     assert!(facts.runtimes.contains(&"runc".to_owned()));
@@ -396,7 +407,8 @@ async fn a_killed_daemons_containers_end_by_themselves() {
         let listed = engine.list(&config.instance);
         async move {
             let listed = listed.await.unwrap();
-            let of_state = |container: &&ContainerSummary| state.is_none() || container.state == state;
+            let of_state =
+                |container: &&ContainerSummary| state.is_none() || container.state == state;
             listed.iter().filter(of_state).count()
         }
     };
@@ -404,14 +416,20 @@ async fn a_killed_daemons_containers_end_by_themselves() {
     // is made and not started when the daemon dies waits for the next start's sweep.)
     let until = Instant::now() + Duration::from_secs(30);
     while count(Some(ContainerSummaryStateEnum::RUNNING)).await < 7 {
-        assert!(Instant::now() < until, "the victim does not start its calls");
+        assert!(
+            Instant::now() < until,
+            "the victim does not start its calls"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     victim.kill().unwrap();
     victim.wait().unwrap();
     let killed = Instant::now();
     while count(None).await > 0 {
-        assert!(killed.elapsed() < Duration::from_secs(5), "containers outlive their daemon");
+        assert!(
+            killed.elapsed() < Duration::from_secs(5),
+            "containers outlive their daemon"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -65,8 +65,20 @@ fn each_way_to_end_has_its_own_verdict() {
             },
             End::Timeout,
         ),
-        (Report { oom_kills: 1, ..killed() }, End::OutOfMemory),
-        (Report { oom_kills: 1, ..failed() }, End::OutOfMemory),
+        (
+            Report {
+                oom_kills: 1,
+                ..killed()
+            },
+            End::OutOfMemory,
+        ),
+        (
+            Report {
+                oom_kills: 1,
+                ..failed()
+            },
+            End::OutOfMemory,
+        ),
         // A child was killed, and the tool coped.
         (
             Report {
@@ -77,8 +89,20 @@ fn each_way_to_end_has_its_own_verdict() {
             },
             End::Exited(0),
         ),
-        (Report { forks_refused: 1, ..failed() }, End::ProcessLimit),
-        (Report { disk_full: true, ..failed() }, End::DiskLimit),
+        (
+            Report {
+                forks_refused: 1,
+                ..failed()
+            },
+            End::ProcessLimit,
+        ),
+        (
+            Report {
+                disk_full: true,
+                ..failed()
+            },
+            End::DiskLimit,
+        ),
         (report(Exit::Signal(25)), End::DiskLimit),
     ];
     for (report, end) in table {
@@ -188,13 +212,31 @@ fn a_limit_that_does_not_read_back_is_refused() {
     };
     recipe.verify(&good).unwrap();
     let bad = [
-        CgroupLimits { memory_bytes: None, ..good.clone() },
-        CgroupLimits { memory_bytes: Some(1 << 62), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: Some(134_217_728), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: None, ..good.clone() },
-        CgroupLimits { processes: None, ..good.clone() },
-        CgroupLimits { cpu_millis: Some(2000), ..good.clone() },
+        CgroupLimits {
+            memory_bytes: None,
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_bytes: Some(1 << 62),
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_and_swap_bytes: Some(134_217_728),
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_and_swap_bytes: None,
+            ..good.clone()
+        },
+        CgroupLimits {
+            processes: None,
+            ..good.clone()
+        },
         CgroupLimits::default(),
+        CgroupLimits {
+            cpu_millis: Some(2000),
+            ..good
+        },
     ];
     for limits in bad {
         let error = recipe.verify(&limits).unwrap_err();
@@ -216,7 +258,10 @@ fn an_image_is_named_by_its_id_only() {
     assert!(read("[image.shell]\nid = 3").is_err());
     assert!(read("nonsense").is_err());
     let id = format!("sha256:{}", "0".repeat(64));
-    let good = read(&format!("[image.shell]\nreference = \"a:b\"\nid = \"{id}\"\n")).unwrap();
+    let good = read(&format!(
+        "[image.shell]\nreference = \"a:b\"\nid = \"{id}\"\n"
+    ))
+    .unwrap();
     assert!(Recipe::new(&profile("shell"), &good).is_ok());
     let error = Recipe::new(&profile("perl"), &good).unwrap_err();
     assert!(matches!(error, Error::ImageMissing { .. }));
@@ -246,19 +291,41 @@ fn only_what_nobody_answers_for_is_a_leftover() {
         (container(None, None), true, true),
     ];
     for (container, known, expected) in table {
-        assert_eq!(is_leftover(&container, "mine", 1000, known), expected, "{container:?}");
+        assert_eq!(
+            is_leftover(&container, "mine", 1000, known),
+            expected,
+            "{container:?}"
+        );
     }
 }
 
 #[test]
 fn placeholders_take_whole_elements_and_never_a_shell() {
     let arguments = json!({"q": "a; rm -rf /", "n": 5, "list": [1, {"k": true}], "a/b": "slash"});
-    let argv = ["grep", "{/q}", "{/n}", "{/list/1}", "{/a~1b}", "x{/q}", "{q}", "{}"]
-        .map(str::to_owned)
-        .to_vec();
+    let argv = [
+        "grep",
+        "{/q}",
+        "{/n}",
+        "{/list/1}",
+        "{/a~1b}",
+        "x{/q}",
+        "{q}",
+        "{}",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     assert_eq!(
         fill(&argv, &arguments).unwrap(),
-        ["grep", "a; rm -rf /", "5", "{\"k\":true}", "slash", "x{/q}", "{q}", "{}"]
+        [
+            "grep",
+            "a; rm -rf /",
+            "5",
+            "{\"k\":true}",
+            "slash",
+            "x{/q}",
+            "{q}",
+            "{}"
+        ]
     );
 }
 
@@ -298,22 +365,46 @@ fn the_http_clients_answer_is_a_line_and_a_body() {
     ))
     .unwrap();
     assert_eq!(answer.status, 404);
-    assert_eq!(answer.headers, [("content-type".to_owned(), "text/plain".to_owned())]);
+    assert_eq!(
+        answer.headers,
+        [("content-type".to_owned(), "text/plain".to_owned())]
+    );
     assert_eq!(&answer.body[..], b"line 1\nline 2\xff");
-    for broken in [&b""[..], b"{}", b"{}\n", b"{\"status\":200,\"headers\":[]}", b"HTTP/1.1 200\n"] {
-        assert!(parse_answer(Bytes::copy_from_slice(broken)).is_none(), "{broken:?}");
+    for broken in [
+        &b""[..],
+        b"{}",
+        b"{}\n",
+        b"{\"status\":200,\"headers\":[]}",
+        b"HTTP/1.1 200\n",
+    ] {
+        assert!(
+            parse_answer(Bytes::copy_from_slice(broken)).is_none(),
+            "{broken:?}"
+        );
     }
 }
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let wrong = [
-        Config { engine: "ftp://x".to_owned(), ..Config::default() },
-        Config { instance: String::new(), ..Config::default() },
-        Config { capacity: 0, ..Config::default() },
+        Config {
+            engine: "ftp://x".to_owned(),
+            ..Config::default()
+        },
+        Config {
+            instance: String::new(),
+            ..Config::default()
+        },
+        Config {
+            capacity: 0,
+            ..Config::default()
+        },
     ];
     for config in wrong {
-        assert!(matches!(config.check(), Err(Error::Config { .. })), "{config:?}");
+        assert!(
+            matches!(config.check(), Err(Error::Config { .. })),
+            "{config:?}"
+        );
     }
     Config::default().check().unwrap();
     assert!(toml::from_str::<Config>("capacity = 3\nqueue_wait_ms = 5").is_ok());
@@ -365,7 +456,10 @@ async fn output_past_the_cap_is_dropped_even_when_the_runner_sends_it() {
     let (said, heard) = hear(bytes).await;
     assert!(said.is_ok());
     assert!(heard.started);
-    assert_eq!((&heard.stdout[..], &heard.stderr[..]), (&b"123456"[..], &b"ab"[..]));
+    assert_eq!(
+        (&heard.stdout[..], &heard.stderr[..]),
+        (&b"123456"[..], &b"ab"[..])
+    );
 }
 
 #[tokio::test]
@@ -381,7 +475,10 @@ async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
     ];
     for bytes in broken {
         let (said, _) = hear(bytes.clone()).await;
-        assert!(matches!(said, Err(Silence::Gone(_))), "{bytes:?} gave {said:?}");
+        assert!(
+            matches!(said, Err(Silence::Gone(_))),
+            "{bytes:?} gave {said:?}"
+        );
     }
 }
 
@@ -402,7 +499,10 @@ async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
             match kind {
                 Kind::Stdin => {
                     count += length;
-                    writer.write_all(&frame(Kind::Stdout, &payload)).await.unwrap();
+                    writer
+                        .write_all(&frame(Kind::Stdout, &payload))
+                        .await
+                        .unwrap();
                 }
                 Kind::StdinEnd => break,
                 _ => {}
@@ -439,7 +539,10 @@ async fn a_listener_that_does_not_read_holds_the_tool_but_not_the_bound() {
 fn a_command_line_beyond_one_frame_is_refused() {
     let mut huge = request(8);
     huge.argv.push("x".repeat(2 << 20));
-    assert!(matches!(Parcel::pack(&huge, b""), Err(Error::Argument { .. })));
+    assert!(matches!(
+        Parcel::pack(&huge, b""),
+        Err(Error::Argument { .. })
+    ));
 }
 
 #[test]

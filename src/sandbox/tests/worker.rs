@@ -27,7 +27,7 @@ async fn calls_of_one_scope_share_a_container_and_other_scopes_do_not() {
     let outcomes = join_all(calls).await;
     for (n, outcome) in outcomes.iter().enumerate() {
         assert_eq!(outcome.end, End::Exited(0));
-        assert_eq!(outcome.stdout, format!("{n}\n"));
+        assert_eq!(outcome.stdout, format!("{n}\n"), "{outcome:?}");
     }
     let containers: HashSet<_> = outcomes.iter().map(|o| o.container.clone()).collect();
     assert_eq!(containers.len(), 1);
@@ -69,7 +69,13 @@ async fn a_worker_that_died_is_replaced_and_one_call_lost() {
     let running = room.run(order(&profile, &["sleep", "60"]));
     let kill = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        room.sandbox.hub.yard.engine.remove(&first.container).await.unwrap();
+        room.sandbox
+            .hub
+            .yard
+            .engine
+            .remove(&first.container)
+            .await
+            .unwrap();
     };
     let (lost, ()) = tokio::join!(running, kill);
     assert!(matches!(lost.end, End::Lost(_)), "{:?}", lost.end);
@@ -98,7 +104,9 @@ async fn dropping_one_call_leaves_its_neighbours_alone() {
     // The dropped call's process is gone; the container is not.
     let mut seen = String::new();
     for _ in 0..50 {
-        let processes = room.run(shell(&profile, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).await;
+        let processes = room
+            .run(shell(&profile, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))
+            .await;
         assert_eq!(processes.container, first.container);
         seen = String::from_utf8_lossy(&processes.stdout).into_owned();
         if !seen.contains("sleep 60") {
