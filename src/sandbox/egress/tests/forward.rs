@@ -312,6 +312,32 @@ async fn a_connection_with_unasked_bytes_is_not_used_again() {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_logged_in_serves_nobody_else() {
+    let target = Upstream::plain(|heard| {
+        let offer = if heard.has("/closed") {
+            "WWW-Authenticate: NTLM\r\n"
+        } else {
+            ""
+        };
+        format!("HTTP/1.1 200 OK\r\n{offer}Content-Length: 0\r\n\r\n").into()
+    });
+    let port = target.port;
+    let gate = Gate::new(&[rule("api.test", port)], limits());
+    for (path, login, connections) in [
+        ("/", "Negotiate YII=", 1),
+        ("/closed", "Bearer x", 2),
+        ("/", "Bearer x", 3),
+        ("/", "Bearer y", 3),
+    ] {
+        let text = format!(
+            "GET http://api.test:{port}{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\n\r\n"
+        );
+        ask(&gate, &Trail::default(), text).await;
+        assert_eq!(target.connections(), connections, "{path} {login}");
+    }
+}
+
+#[tokio::test]
 async fn the_gate_originates_tls_and_checks_the_name() {
     let authority = Authority::new();
     let target = Upstream::tls(&authority, "api.test", |_| {

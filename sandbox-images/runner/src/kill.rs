@@ -1,0 +1,82 @@
+//! Ends processes: all of the sandbox, or all of one call. Never signals anything outside.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
+use tokio::time::sleep;
+
+/// Rounds of looking for processes of a call; forks between two looks need another one.
+const ROUNDS: usize = 500;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Whether this process is the first of its PID namespace, so that "all" means the sandbox.
+pub(crate) fn is_first() -> bool {
+    getpid() == Pid::INIT
+}
+
+/// Kills every other process of the sandbox. Does nothing outside a PID namespace of our own.
+pub(crate) fn all() {
+    if is_first() {
+        // The group of number 1 is how kill(2) spells "everything": -1.
+        kill_process_group(Pid::INIT, Signal::KILL).ok();
+    }
+}
+
+/// Kills the session that `leader` leads, as far as it kept its group.
+pub(crate) fn group(leader: Pid) {
+    if kill_process_group(leader, Signal::KILL).is_err() {
+        kill_process(leader, Signal::KILL).ok();
+    }
+}
+
+/// Kills what is left of the session of a leader that has ended and was collected.
+pub(crate) fn remains(leader: Pid) {
+    kill_process_group(leader, Signal::KILL).ok();
+}
+
+/// Kills every process of a user until none is left alive.
+pub(crate) async fn user(uid: u32) {
+    for _ in 0..ROUNDS {
+        let alive = living(uid);
+        if alive.is_empty() {
+            return;
+        }
+        for pid in alive {
+            kill_process(pid, Signal::KILL).ok();
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+fn living(uid: u32) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry
+                .file_name()
+                .to_str()?
+                .parse()
+                .ok()
+                .and_then(Pid::from_raw)?;
+            belongs(&entry.path(), uid).then_some(pid)
+        })
+        .collect()
+}
+
+fn belongs(process: &Path, uid: u32) -> bool {
+    let Ok(status) = fs::read_to_string(process.join("status")) else {
+        return false;
+    };
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+    };
+    let dead = matches!(field("State:"), Some("Z" | "X"));
+    !dead && field("Uid:").and_then(|value| value.parse().ok()) == Some(uid)
+}

@@ -1,0 +1,118 @@
+//! The second stage: a helper process that takes its stdin and a plan from PID 1, gives up every
+//! privilege and becomes the tool. Reports a failure on the line to PID 1, never in the tool's output.
+
+use std::fs;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use rustix::fs::{Gid, Uid};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
+use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::launch::Plan;
+
+/// Runs as the helper. Returns only when there is no tool to become.
+pub(crate) fn main() -> ExitCode {
+    let Ok(mut line) = prepare() else {
+        return ExitCode::FAILURE;
+    };
+    let Ok(plan) = receive(&mut line) else {
+        return ExitCode::FAILURE;
+    };
+    let message = become_tool(&plan);
+    line.write_all(message.as_bytes()).ok();
+    ExitCode::FAILURE
+}
+
+/// All that needs no plan, so that it is done before the call comes.
+fn prepare() -> io::Result<UnixStream> {
+    let line = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
+    let stdin = take(&line)?;
+    rustix::stdio::dup2_stdin(&stdin)?;
+    setsid()?;
+    set_no_new_privs(true)?;
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    )?;
+    // The kernel shall end the tool before PID 1. Not every sandbox has the file.
+    fs::write("/proc/self/oom_score_adj", "1000").ok();
+    Ok(line)
+}
+
+fn take(line: &UnixStream) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    recvmsg(
+        line.as_fd(),
+        &mut [IoSliceMut::new(&mut byte)],
+        &mut control,
+        flags,
+    )?;
+    control
+        .drain()
+        .find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        })
+        .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+fn receive(line: &mut UnixStream) -> io::Result<Plan> {
+    let mut length = [0; 4];
+    line.read_exact(&mut length)?;
+    let mut text = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX)];
+    line.read_exact(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Returns what went wrong.
+fn become_tool(plan: &Plan) -> String {
+    let Some((program, arguments)) = plan.argv.split_first() else {
+        return "the command is empty".into();
+    };
+    if let Err(error) = confine(plan) {
+        return format!("cannot give up privileges: {error}");
+    }
+    if let Err(error) = std::env::set_current_dir(&plan.cwd) {
+        return format!("cannot enter working directory `{}`: {error}", plan.cwd);
+    }
+    let error = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(plan.env.iter().cloned())
+        .exec();
+    format!("cannot start `{program}`: {error}")
+}
+
+fn confine(plan: &Plan) -> io::Result<()> {
+    for (resource, wanted) in [
+        (Resource::Nofile, plan.open_files),
+        (Resource::Fsize, plan.file_bytes),
+    ] {
+        let hard = getrlimit(resource).maximum;
+        let value = Some(hard.map_or(wanted, |hard| wanted.min(hard)));
+        setrlimit(
+            resource,
+            Rlimit {
+                current: value,
+                maximum: value,
+            },
+        )?;
+    }
+    let (user, group) = (Uid::from_raw(plan.user), Gid::from_raw(plan.user));
+    set_thread_groups(&[])?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    Ok(())
+}
