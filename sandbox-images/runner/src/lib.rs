@@ -7,6 +7,7 @@
 //! one byte of [`Kind`], four bytes of big-endian payload length, the payload.
 
 pub mod chunked;
+pub mod http;
 
 use serde::{Deserialize, Serialize};
 
