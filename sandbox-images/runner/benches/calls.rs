@@ -20,6 +20,15 @@ mod harness;
 
 use harness::{container, shell};
 
+/// Where the worker bench's container accounts its processor time, by the version of cgroups.
+const USAGE: [(&str, &str, f64); 2] = [
+    (
+        "/sys/fs/cgroup/cpuacct/switchboard-bench",
+        "cpuacct.usage",
+        1e3,
+    ),
+    ("/sys/fs/cgroup/switchboard-bench", "cpu.stat", 1.0),
+];
 const FLAGS: [&str; 3] = [
     "--tmpfs=/tmp:size=16m,mode=1777",
     "--memory=64m",
@@ -68,8 +77,22 @@ async fn fresh(count: usize) {
     quantiles("fresh_container_call", times);
 }
 
+/// Microseconds of processor time that the containers of the worker bench have used.
+fn usage() -> Option<f64> {
+    USAGE.iter().find_map(|(folder, file, unit)| {
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).ok()?;
+        let number = text
+            .split_whitespace()
+            .find_map(|word| word.parse::<f64>().ok())?;
+        Some(number / unit)
+    })
+}
+
 async fn worker(count: usize, parallel: usize) {
-    let sandbox = container("switchboard/runner", &FLAGS).await;
+    let mut flags = FLAGS.to_vec();
+    flags.push("--cgroup-parent=/switchboard-bench");
+    let sandbox = container("switchboard/runner", &flags).await;
+    let before = usage();
     let mut times = Vec::new();
     let begun = Instant::now();
     for _ in 0..count / parallel {
@@ -86,6 +109,13 @@ async fn worker(count: usize, parallel: usize) {
         times.len() as f64 / begun.elapsed().as_secs_f64(),
         "calls/s",
     );
+    if let Some((before, after)) = before.zip(usage()) {
+        row(
+            &format!("{name}_cpu"),
+            (after - before) / times.len() as f64,
+            "us",
+        );
+    }
     quantiles(&name, times);
 }
 
