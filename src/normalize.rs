@@ -1,9 +1,33 @@
-//! Room 6: one shape for every reply. [`Ran`](crate::sandbox::Ran) or a failure in, [`Reply`] out.
+//! Room 6: one shape for every reply. [`Ran`] or a failure in, [`Reply`] out. Says what happened
+//! and carries what the tool gave; repairs, runs and stores nothing.
+
+mod body;
+mod charset;
+mod metadata;
+mod output;
+mod stream;
+mod verdict;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The one reply shape.
+use crate::call::{Call, Code, Failure};
+use crate::catalog::Tool;
+use crate::sandbox::{Outcome, Ran};
+use crate::schema::{Change, Schemas};
+
+pub use metadata::{Attempt, Metadata, Millis, Note};
+pub use output::Form;
+
+use output::Content;
+use verdict::Fault;
+
+/// Longest text kept as the data of an error, in bytes.
+const MAX_ERROR_TEXT: usize = 16 << 10;
+
+/// The one reply shape. Its JSON is one line, the members in this order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// The tool's declared name, or the name as it came when there is no such tool.
@@ -14,6 +38,8 @@ pub struct Reply {
     pub data: Value,
     /// What went wrong; null on success.
     pub error: Option<ReplyError>,
+    /// How the reply came about.
+    pub metadata: Metadata,
 }
 
 /// Success or error.
@@ -30,7 +56,7 @@ pub enum Status {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplyError {
     /// Stable code.
-    pub code: crate::call::Code,
+    pub code: Code,
     /// One line.
     pub message: String,
     /// Particulars, or null.
@@ -38,3 +64,146 @@ pub struct ReplyError {
     /// Whether the same call may succeed later.
     pub retryable: bool,
 }
+
+/// The reply to a call that ran, however it ended.
+pub fn shape(ran: Ran, schemas: &Schemas) -> Reply {
+    let Ran {
+        authorized,
+        outcome,
+    } = ran;
+    let decision = authorized.decision;
+    let checked = authorized.checked;
+    let tool = checked.resolved.tool;
+    let call = checked.resolved.admitted.call;
+
+    let content = output::read_outcome(&tool, &outcome);
+    let fault = verdict::judge(&tool, &outcome, &content)
+        .or_else(|| misshapen(&tool, &content, schemas));
+    let mut metadata = Metadata::ran(&call, &tool, &outcome);
+    metadata.repairs = checked.arguments.repairs;
+    metadata.policy_ids = decision.policies;
+    finish(&tool, content, fault, metadata, &outcome)
+}
+
+fn finish(
+    tool: &Tool,
+    content: Content,
+    fault: Option<Fault>,
+    mut metadata: Metadata,
+    outcome: &Outcome,
+) -> Reply {
+    let mut data = content.data;
+    if let (Some(_), Value::String(text)) = (&fault, &mut data)
+        && text.len() > MAX_ERROR_TEXT
+    {
+        text.truncate(text.floor_char_boundary(MAX_ERROR_TEXT));
+        metadata.output_truncated = true;
+    }
+    metadata.output_truncated |= content.cut || output::is_cut(outcome);
+    metadata.data_form = content.form;
+    metadata.media_type = content.media_type;
+    metadata.charset = content.charset;
+    metadata.next_link = content.next_link;
+    metadata.logs = content.logs;
+    metadata.notes = content.notes;
+    metadata.retry_after_ms = fault
+        .as_ref()
+        .and_then(|fault| fault.failure.retry_after)
+        .map(Millis::from);
+    let code = fault.as_ref().map_or("OK", |fault| fault.failure.code.as_str());
+    metrics::counter!("switchboard_normalize_replies_total", "code" => code).increment(1);
+    Reply {
+        tool_name: tool.name.clone(),
+        status: match fault {
+            None => Status::Success,
+            Some(_) => Status::Error,
+        },
+        data,
+        error: fault.map(|fault| ReplyError::new(fault.failure, fault.retryable)),
+        metadata,
+    }
+}
+
+/// The fault of data that its tool's output schema does not allow.
+fn misshapen(tool: &Tool, content: &Content, schemas: &Schemas) -> Option<Fault> {
+    let violations = schemas.check_output(tool, &content.data).err()?;
+    let first = violations.first().map_or("", |one| &one.message);
+    let message = format!("the tool's result is not what its output schema promises: {first}");
+    let failure = Failure::new(Code::OutputSchemaError, message)
+        .with_details(json!({"violations": violations}));
+    Some(Fault::new(failure))
+}
+
+/// The reply to a call that did not run. `repairs` are those made before it was refused.
+pub fn refuse(call: &Call, tool_name: &str, failure: &Failure, repairs: &[Change]) -> Reply {
+    let mut metadata = Metadata::bare(call);
+    metadata.repairs = repairs.to_vec();
+    metadata.retry_after_ms = failure.retry_after.map(Millis::from);
+    let code = failure.code.as_str();
+    metrics::counter!("switchboard_normalize_replies_total", "code" => code).increment(1);
+    Reply {
+        tool_name: tool_name.to_owned(),
+        status: Status::Error,
+        data: Value::Null,
+        error: Some(ReplyError::new(failure.clone(), failure.code.retryable())),
+        metadata,
+    }
+}
+
+impl ReplyError {
+    fn new(failure: Failure, retryable: bool) -> Self {
+        Self {
+            code: failure.code,
+            message: failure.message,
+            details: failure.details,
+            retryable,
+        }
+    }
+}
+
+impl Reply {
+    /// The same result as the answer to another, equal call. The new call's own repairs are set
+    /// with [`Reply::set_repairs`].
+    #[must_use]
+    pub fn cached(&self, call: &Call, age: Duration) -> Self {
+        let mut reply = self.clone();
+        let fresh = Metadata::bare(call);
+        let metadata = &mut reply.metadata;
+        metadata.call_id = fresh.call_id;
+        metadata.latency_ms = fresh.latency_ms;
+        metadata.cache_hit = true;
+        metadata.cache_age_ms = Some(Millis::from(age));
+        metadata.repairs = Vec::new();
+        metadata.pool = None;
+        metadata.queue_ms = None;
+        metadata.sandbox_ms = None;
+        metadata.tool_ms = None;
+        reply
+    }
+
+    /// Whether the result may be served again: a success whose text could be read.
+    pub fn cacheable(&self) -> bool {
+        self.status == Status::Success
+            && !self.metadata.output_truncated
+            && self.metadata.notes.is_empty()
+    }
+
+    /// Sets the whole time that the call took.
+    pub fn set_latency(&mut self, latency: Duration) {
+        self.metadata.latency_ms = Millis::from(latency);
+    }
+
+    /// Sets the repairs of the call that is answered.
+    pub fn set_repairs(&mut self, repairs: Vec<Change>) {
+        self.metadata.repairs = repairs;
+    }
+
+    /// The reply as one line of JSON: the bytes that gRPC, the command line and the ledger share.
+    pub fn to_json(&self) -> String {
+        // Only a map with keys that are no text could fail, and there is none.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

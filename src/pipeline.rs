@@ -42,6 +42,15 @@ pub struct Pipeline {
     running: Running,
 }
 
+/// A reply and the one line of JSON that the ledger holds of it.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The reply.
+    pub reply: Reply,
+    /// The same as the ledger has it, byte for byte.
+    pub json: String,
+}
+
 /// What a call would do, found without running it.
 #[derive(Debug)]
 pub struct Preview {
@@ -77,7 +86,7 @@ impl Pipeline {
 
     /// Runs one call to its recorded reply. Dropping the future ends the tool, but loses the record:
     /// callers spawn it and cancel by [`Pipeline::cancel`] instead.
-    pub async fn call(&self, call: Call, peer: &Peer, events: Option<Sender<Event>>) -> Reply {
+    pub async fn call(&self, call: Call, peer: &Peer, events: Option<Sender<Event>>) -> Recorded {
         let caller = self.admission.identify(peer);
         let mut facts = Facts::new(&call, &caller);
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
@@ -123,7 +132,8 @@ impl Pipeline {
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
         let run = self.execute(&snapshot, authorized, events, facts);
-        self.replies.answer(&call, question, run).await
+        let reply = self.replies.answer(&call, question, run).await?;
+        Ok(facts.own(reply))
     }
 
     /// Rooms 1 to 4: everything that is decided before something runs.
@@ -166,17 +176,17 @@ impl Pipeline {
     }
 
     /// Room 7: no reply leaves before its record is kept.
-    async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Reply {
+    async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Recorded {
         self.replies.settle(facts.visit(), &reply);
         reply.set_latency(call.received.elapsed());
-        let tool = facts.tool_name().to_owned();
-        let record = facts.record(call, &reply);
-        let kept = self.ledger.record(record, reply.json());
+        let json = reply.to_json();
+        let kept = self.ledger.record(facts.record(call, &reply), &json);
         match kept.instrument(tracing::info_span!("record")).await {
-            Ok(()) => reply,
+            Ok(()) => Recorded { reply, json },
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
-                normalize::refuse(call, &tool, &error.failure(), &[])
+                let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
+                Recorded { json: reply.to_json(), reply }
             }
         }
     }

@@ -85,7 +85,9 @@ pub enum Error {
         repairs: Vec<Change>,
     },
     /// The tool's schema did not compile, or was never compiled.
-    #[error("the schema of the tool `{0}` could not be used when it was loaded: mend its definition")]
+    #[error(
+        "the schema of the tool `{0}` could not be used when it was loaded: mend its definition"
+    )]
     NotCompiled(String),
 }
 

@@ -101,6 +101,14 @@ impl Facts {
         self.outcome = Some(ran.outcome.clone());
     }
 
+    /// A reply that another call made has this call's repairs.
+    pub(super) fn own(&self, mut reply: Reply) -> Reply {
+        if reply.metadata.cache_hit {
+            reply.set_repairs(self.repairs.clone());
+        }
+        reply
+    }
+
     /// The reply to a call that got no result of its tool.
     pub(super) fn refuse(&self, call: &Call, error: &CallError) -> Reply {
         normalize::refuse(call, self.tool_name(), &error.failure(), &self.repairs)

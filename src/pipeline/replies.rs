@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::CallError;
 use crate::call::{Call, Code, Failure};
 use crate::config::duration;
-use crate::normalize::{Reply, Status};
+use crate::normalize::Reply;
 use crate::policy::Authorized;
 
 /// Cache, idempotency and duplicate detection.
@@ -48,6 +48,7 @@ impl Default for Config {
 #[derive(Debug, Clone)]
 struct Kept {
     reply: Arc<Reply>,
+    bytes: u32,
     identity: Arc<str>,
     made: Instant,
     ttl: Duration,
@@ -100,9 +101,7 @@ impl Replies {
         Self {
             kept: Cache::builder()
                 .max_capacity(config.bytes)
-                .weigher(|_, kept: &Kept| {
-                    u32::try_from(kept.reply.json().len().saturating_mul(2)).unwrap_or(u32::MAX)
-                })
+                .weigher(|_, kept: &Kept| kept.bytes)
                 .expire_after(ByTtl)
                 .build(),
             made: moka::sync::Cache::builder()
@@ -193,8 +192,9 @@ impl Replies {
             let reply = run.await.map_err(|error| Missed::Refused(error.failure()))?;
             let reply = Arc::new(reply);
             own = Some(Arc::clone(&reply));
-            if reply.status == Status::Success || (errors && !again(&reply)) {
-                Ok(Kept { reply, identity: Arc::clone(&identity), made: Instant::now(), ttl })
+            if reply.cacheable() || (errors && !again(&reply)) {
+                let bytes = u32::try_from(reply.to_json().len() * 2).unwrap_or(u32::MAX);
+                Ok(Kept { reply, bytes, identity: Arc::clone(&identity), made: Instant::now(), ttl })
             } else {
                 Err(Missed::Failed(reply))
             }

@@ -127,9 +127,9 @@ impl Decimal {
                 format!("{sign}{digits}{}", Self::zeros(point - count))
             }
             point if 0 < point && point <= 21 => {
-                let (integer, fraction) =
-                    digits.split_at_checked(usize::try_from(point).unwrap_or_default())
-                        .unwrap_or((digits, ""));
+                let (integer, fraction) = digits
+                    .split_at_checked(usize::try_from(point).unwrap_or_default())
+                    .unwrap_or((digits, ""));
                 format!("{sign}{integer}.{fraction}")
             }
             point if -6 < point && point <= 0 => {

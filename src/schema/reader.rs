@@ -335,10 +335,15 @@ impl Reader<'_> {
                 "keys and strings stand in double quotes, not single ones",
             ),
             Some(b']' | b'}') => (FlawKind::Syntax, "a value is missing before this bracket"),
-            _ if ["True", "False", "None"].iter().any(|w| rest.starts_with(w)) => (
-                FlawKind::Syntax,
-                "JSON writes `true`, `false` and `null` in lower case",
-            ),
+            _ if ["True", "False", "None"]
+                .iter()
+                .any(|w| rest.starts_with(w)) =>
+            {
+                (
+                    FlawKind::Syntax,
+                    "JSON writes `true`, `false` and `null` in lower case",
+                )
+            }
             _ => (FlawKind::Syntax, "expected a JSON value"),
         };
         Err(self.flaw(kind, hint))

@@ -127,8 +127,11 @@ fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
 /// The violations of the object as it came, less those that the repairs healed.
 fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
     let explain_all = |value| explain(compiled.root.iter_errors(value), compiled.schema());
-    let (left, _) = explain_all(repaired);
     let (original, total) = explain_all(object);
+    let left = match log.count() {
+        0 => original.clone(),
+        _ => explain_all(repaired).0,
+    };
     let remains = |violation: &&Violation| {
         left.iter().any(|other| {
             other.pointer.starts_with(&violation.pointer)

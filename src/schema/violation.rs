@@ -25,8 +25,9 @@ const MAX_UNIONS: usize = 8;
 pub struct Violation {
     /// JSON Pointer of the place, in the arguments as the caller wrote them.
     pub pointer: String,
-    /// The schema keyword that does not hold (`type`, `enum`, `required`, ...), `conflict`, or for
-    /// text that could not be read `size`, `depth`, `duplicate_key`, `truncated`, `trailing`,
+    /// The schema keyword that does not hold (`type`, `enum`, `required`, ...), `conflict` for two
+    /// names of one property, `integer` for one beyond all bounds, or for text that could not be
+    /// read `size`, `depth`, `duplicate_key`, `truncated`, `trailing`,
     /// `number`, `text`, `reserved_key`, `syntax`.
     pub kind: String,
     /// What was expected and what came, in one line.
@@ -61,7 +62,12 @@ pub(super) fn explain<'e>(
     (found, total)
 }
 
-fn explain_one(error: &ValidationError<'_>, schema: &Value, out: &mut Vec<Violation>, level: usize) {
+fn explain_one(
+    error: &ValidationError<'_>,
+    schema: &Value,
+    out: &mut Vec<Violation>,
+    level: usize,
+) {
     let site = Site::new(error, schema);
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } if level < MAX_UNIONS => {
@@ -172,8 +178,12 @@ impl<'e> Site<'e> {
         let (came, got) = phrase::came(self.error.instance(), self.sensitive());
         let (wanted, expected) = phrase::types(types);
         let place = self.place().to_owned();
-        let mut violation =
-            self.violation(place, expected, got, &format!("must be {wanted}, but is {came}"));
+        let mut violation = self.violation(
+            place,
+            expected,
+            got,
+            &format!("must be {wanted}, but is {came}"),
+        );
         violation.kind = "type".to_owned();
         violation
     }
@@ -192,14 +202,21 @@ impl<'e> Site<'e> {
             (self.error.kind(), self.error.instance().as_ref())
             && !self.sensitive()
         {
-            let names = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let names = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             words.push_str(&phrase::did_you_mean(nearest(given, names)));
         }
         self.violation(self.place().to_owned(), expected, got, &words)
     }
 
     fn known(&self) -> Vec<&'e str> {
-        let properties = self.chain.last().and_then(|schema| schema.get("properties"));
+        let properties = self
+            .chain
+            .last()
+            .and_then(|schema| schema.get("properties"));
         properties
             .and_then(Value::as_object)
             .map(|map| map.keys().map(String::as_str).collect())

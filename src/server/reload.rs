@@ -32,7 +32,7 @@ fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::Recomme
         let reading = event.is_ok_and(|event| event.kind.is_access());
         if !reading {
             // A full channel means that a load is due anyway.
-            drop(changed.try_send(()));
+            changed.try_send(()).ok();
         }
     };
     let watching = notify::recommended_watcher(told).and_then(|mut watcher| {
@@ -51,7 +51,7 @@ fn hangups(daemon: &Daemon, changed: mpsc::Sender<()>) {
     daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
         let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
         while hangup.recv().await.is_some() {
-            drop(changed.try_send(()));
+            changed.try_send(()).ok();
         }
     }));
 }

@@ -47,8 +47,8 @@ pub(super) fn of_reply(reply: &Reply, wire: &proto::Reply) -> Option<Status> {
     let error = reply.error.as_ref()?;
     let grpc = grpc_code(error.code)?;
     let mut details = vec![reason(error.code.as_str())];
-    if let Some(delay) = reply.retry_after() {
-        details.push(retry(delay));
+    if let Some(delay) = reply.metadata.retry_after_ms {
+        details.push(retry(delay.into()));
     }
     details.push(any(wire));
     Some(with_details(grpc, &error.message, details))

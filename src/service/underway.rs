@@ -13,8 +13,7 @@ use tracing::Instrument;
 use super::{Tools, arrival, status, wire};
 use crate::admission::Peer;
 use crate::call::{Call, CallId, Code};
-use crate::normalize::Reply;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Recorded};
 use crate::proto::tools as proto;
 use crate::sandbox::Event;
 use crate::telemetry;
@@ -28,7 +27,7 @@ pub(super) struct Arrived {
 
 /// A call that runs in a task of its own. Dropping it cancels the call, which still gets its record.
 pub(super) struct Underway {
-    reply: JoinHandle<Reply>,
+    reply: JoinHandle<Recorded>,
     cancel: CancelOnDrop,
 }
 
@@ -45,7 +44,7 @@ impl Drop for CancelOnDrop {
 }
 
 impl Underway {
-    pub(super) async fn reply(self) -> Result<Reply, Status> {
+    pub(super) async fn reply(self) -> Result<Recorded, Status> {
         let id = self.cancel.id.clone();
         self.reply.await.map_err(|error| {
             tracing::error!(call_id = %id, %error, "a call's task ended without a reply");
@@ -93,16 +92,16 @@ impl Tools {
             .map_err(|error| status::unavailable(Code::LedgerUnavailable, &error.to_string()))?;
         entry
             .filter(|entry| entry.caller == caller.name && entry.tenant == caller.tenant)
-            .map(|entry| entry.reply_json)
+            .and_then(|entry| entry.reply_json)
             .ok_or_else(|| {
                 status::not_found("UNKNOWN_CALL", &format!("you made no call with the id `{id}`"))
             })
     }
 }
 
-pub(super) fn answer(reply: &Reply) -> Result<proto::Reply, Status> {
-    let wire = wire::reply(reply);
-    status::of_reply(reply, &wire).map_or(Ok(wire), Err)
+pub(super) fn answer(recorded: &Recorded) -> Result<proto::Reply, Status> {
+    let wire = wire::reply(recorded);
+    status::of_reply(&recorded.reply, &wire).map_or(Ok(wire), Err)
 }
 
 fn event(event: proto::call_event::Event) -> proto::CallEvent {

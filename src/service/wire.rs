@@ -1,11 +1,13 @@
 //! Wire types from and to our own; nothing else knows both.
 
+use std::time::Duration;
+
 use tonic::Status;
 
 use crate::call::{Call, CallId};
 use crate::catalog::{Risk, Tool};
-use crate::normalize::{self, Reply};
-use crate::pipeline::{CallError, Preview};
+use crate::normalize::{self, Millis};
+use crate::pipeline::{CallError, Preview, Recorded};
 use crate::proto::tools as proto;
 use crate::schema::Change;
 
@@ -73,7 +75,8 @@ pub(super) fn tool(tool: &Tool) -> proto::Tool {
     }
 }
 
-pub(super) fn reply(reply: &Reply) -> proto::Reply {
+pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
+    let Recorded { reply, json } = recorded;
     let status = match reply.status {
         normalize::Status::Success => proto::reply::Status::Success,
         normalize::Status::Error => proto::reply::Status::Error,
@@ -91,18 +94,18 @@ pub(super) fn reply(reply: &Reply) -> proto::Reply {
         }),
         metadata: Some(proto::Metadata {
             call_id: metadata.call_id.to_string(),
-            latency_ms: metadata.latency_ms,
+            latency_ms: fraction(Some(metadata.latency_ms)),
             cache_hit: metadata.cache_hit,
-            cache_age_ms: metadata.cache_age_ms.unwrap_or_default(),
+            cache_age_ms: fraction(metadata.cache_age_ms),
             repairs: metadata.repairs.iter().map(repair).collect(),
-            pool: metadata.pool.map(|pool| pool.as_str().to_owned()).unwrap_or_default(),
-            queue_ms: metadata.queue_ms.unwrap_or_default(),
-            sandbox_ms: metadata.sandbox_ms.unwrap_or_default(),
-            tool_ms: metadata.tool_ms.unwrap_or_default(),
+            pool: metadata.pool.clone().unwrap_or_default(),
+            queue_ms: fraction(metadata.queue_ms),
+            sandbox_ms: fraction(metadata.sandbox_ms),
+            tool_ms: fraction(metadata.tool_ms),
             output_truncated: metadata.output_truncated,
-            retry_after_ms: reply.retry_after().map(millis).unwrap_or_default(),
+            retry_after_ms: metadata.retry_after_ms.map(|wait| millis(wait.into())).unwrap_or_default(),
         }),
-        json: reply.json().to_owned(),
+        json: json.clone(),
     }
 }
 
@@ -141,8 +144,12 @@ fn repair(change: &Change) -> proto::Repair {
     }
 }
 
-fn millis(duration: std::time::Duration) -> u64 {
+fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn fraction(millis: Option<Millis>) -> f64 {
+    millis.map_or(0.0, |millis| Duration::from(millis).as_secs_f64() * 1000.0)
 }
 
 /// One page of a recorded reply. Never splits a character.

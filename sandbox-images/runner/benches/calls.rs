@@ -1,7 +1,15 @@
 //! Time of calls into started containers, as rows of name, value and unit. Needs the images of
 //! `sandbox-images/build.sh` and a Docker engine.
 
-#![allow(dead_code, reason = "the harness serves the tests as well")]
+#![expect(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a bench fails like a test, and shares its harness"
+)]
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,7 @@
 //! One call: a request comes in on a stream, a tool runs, its output and a report go out. Ends the
 //! tool at its limits, and everything that the tool left behind.
 
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::rc::Rc;
@@ -8,22 +9,20 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use switchboard_runner::{Exit, Kind, Report, Request, Stopped};
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use yamux::Stream;
 
 use crate::disk;
+use crate::input::feed;
 use crate::kill;
-use crate::launch::{Helper, Plan};
+use crate::launch::{Control, Helper, Plan};
 use crate::output::{Output, Pumped};
 use crate::port::Port;
 use crate::reap::Ended;
 use crate::supervise::Host;
 use crate::wire::Wire;
-
-/// How often a feed that the tool does not read looks whether the daemon has cancelled.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves one call stream. A stream that does not start with a request is reset.
 pub(crate) async fn serve(stream: Stream, host: Rc<Host>) {
@@ -135,60 +134,32 @@ fn environment(request: &Request, port: Option<&Port>) -> Vec<(String, String)> 
     env
 }
 
-/// From the plan to the end of the tool.
+/// From the plan to the end of the tool and of all it left.
 async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outcome {
-    let Helper {
-        pid,
-        mut ended,
-        stdin,
-        stdout,
-        stderr,
-        control,
-    } = tool.helper;
+    let Tool {
+        helper:
+            Helper {
+                pid,
+                ended,
+                stdin,
+                stdout,
+                stderr,
+                control,
+            },
+        plan,
+    } = tool;
     let begun = Instant::now();
     let mut output = Output::new(stdout, stderr, request.output_bytes);
-    let mut launch = pin!(control.launch(&tool.plan));
-    let mut feed = pin!(feed(wire, stdin));
-    let mut deadline = pin!(sleep(Duration::from_millis(request.wall_ms)));
-    let (mut launched, mut feeding, mut pumping) = (None, true, false);
-    let mut stopped = None;
-    let used = loop {
-        let stop = tokio::select! {
-            biased;
-            end = &mut ended => break end.ok(),
-            () = &mut deadline, if stopped.is_none() => Stopped::Wall,
-            result = &mut launch, if launched.is_none() => {
-                pumping = result.is_ok();
-                output.announce(pumping);
-                launched = Some(result);
-                continue;
-            }
-            () = &mut feed, if feeding => {
-                feeding = false;
-                Stopped::Cancelled
-            }
-            pumped = output.pump(wire), if pumping => {
-                pumping = false;
-                match pumped {
-                    Ok(Pumped::Dry) => continue,
-                    Ok(Pumped::Over) => Stopped::Output,
-                    Err(_) => Stopped::Cancelled,
-                }
-            }
-        };
-        if stopped.is_none() {
-            stopped = Some(stop);
-            end(request, pid);
-        }
+    let lines = Lines {
+        pid,
+        ended,
+        stdin,
+        control,
     };
+    let (launched, used, mut stopped) = watch(wire, request, &plan, lines, &mut output).await;
     let wall = begun.elapsed();
     let disk_full = disk::is_full(&request.cwd);
-    if launched.is_none() {
-        let result = launch.await;
-        output.announce(result.is_ok());
-        launched = Some(result);
-    }
-    clear(host, request, pid, tool.plan.user).await;
+    clear(host, request, pid, plan.user).await;
     // A daemon that is gone needs no output, and the report says what was seen.
     output.drain(wire).await.ok();
     if stopped.is_none() && output.is_over() {
@@ -205,11 +176,80 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
     }
 }
 
-fn exit(launched: Option<Result<(), String>>, used: Option<&Ended>) -> Exit {
+/// What connects to a helper, besides its output.
+struct Lines {
+    pid: Option<Pid>,
+    ended: oneshot::Receiver<Ended>,
+    stdin: pipe::Sender,
+    control: Control,
+}
+
+type Watched = (Result<(), String>, Option<Ended>, Option<Stopped>);
+
+/// Launches the tool and keeps everything moving until its own process has ended.
+async fn watch(
+    wire: &Wire,
+    request: &Request,
+    plan: &Plan,
+    lines: Lines,
+    output: &mut Output,
+) -> Watched {
+    let mut ended = lines.ended;
+    let mut launch = pin!(lines.control.launch(plan));
+    let mut feed = pin!(feed(wire, lines.stdin));
+    let mut deadline = pin!(sleep(Duration::from_millis(request.wall_ms)));
+    let (mut launched, mut feeding, mut pumping) = (None, true, false);
+    let mut stopped = None;
+    let used = loop {
+        // In this order: output that never ends must not hide the rest.
+        let stop = tokio::select! {
+            biased;
+            end = &mut ended => break end.ok(),
+            () = &mut deadline, if stopped.is_none() => Some(Stopped::Wall),
+            result = &mut launch, if launched.is_none() => {
+                pumping = result.is_ok();
+                output.announce(pumping);
+                launched = Some(result);
+                None
+            }
+            () = &mut feed, if feeding => {
+                feeding = false;
+                Some(Stopped::Cancelled)
+            }
+            pumped = output.pump(wire), if pumping => {
+                pumping = false;
+                verdict(&pumped)
+            }
+        };
+        if stopped.is_none() && stop.is_some() {
+            stopped = stop;
+            end(request, lines.pid);
+        }
+    };
+    let launched = match launched {
+        Some(result) => result,
+        None => {
+            let result = launch.await;
+            output.announce(result.is_ok());
+            result
+        }
+    };
+    (launched, used, stopped)
+}
+
+fn verdict(pumped: &io::Result<Pumped>) -> Option<Stopped> {
+    match pumped {
+        Ok(Pumped::Dry) => None,
+        Ok(Pumped::Over) => Some(Stopped::Output),
+        Err(_) => Some(Stopped::Cancelled),
+    }
+}
+
+fn exit(launched: Result<(), String>, used: Option<&Ended>) -> Exit {
     match (launched, used.map(|used| used.status)) {
-        (Some(Err(message)), _) => Exit::NotStarted(message),
-        (_, None) => Exit::NotStarted("its process was lost".into()),
-        (_, Some(status)) => match status.code() {
+        (Err(message), _) => Exit::NotStarted(message),
+        (Ok(()), None) => Exit::NotStarted("its process was lost".into()),
+        (Ok(()), Some(status)) => match status.code() {
             Some(code) => Exit::Code(code),
             None => Exit::Signal(status.signal().unwrap_or_default()),
         },
@@ -241,48 +281,4 @@ async fn clear(host: &Host, request: &Request, pid: Option<Pid>, user: u32) {
     if !kill::is_first() || host.cgroup.tasks().is_none_or(|tasks| tasks > ours) {
         kill::user(user).await;
     }
-}
-
-/// Carries stdin from the daemon to the tool; ends only when the daemon closes the stream.
-async fn feed(wire: &Wire, stdin: pipe::Sender) {
-    let mut stdin = Some(stdin);
-    let mut payload = Vec::new();
-    loop {
-        match wire.receive(&mut payload).await {
-            Ok(Some(Kind::Stdin)) => {
-                if let Some(pipe) = &mut stdin {
-                    match write(wire, pipe, &payload).await {
-                        Written::All => {}
-                        Written::Refused => stdin = None,
-                        Written::Cancelled => return,
-                    }
-                }
-            }
-            Ok(Some(Kind::StdinEnd)) => stdin = None,
-            Ok(Some(_) | None) | Err(_) => return,
-        }
-    }
-}
-
-enum Written {
-    All,
-    Refused,
-    Cancelled,
-}
-
-async fn write(wire: &Wire, pipe: &mut pipe::Sender, bytes: &[u8]) -> Written {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        tokio::select! {
-            written = pipe.write(rest) => match written {
-                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(_) => return Written::Refused,
-            },
-            // Bytes that wait unread hide the end of the stream behind them.
-            () = sleep(LOOK) => if wire.is_closed() {
-                return Written::Cancelled;
-            },
-        }
-    }
-    Written::All
 }

@@ -8,6 +8,7 @@ mod supervise;
 mod link;
 mod call;
 mod wire;
+mod input;
 mod output;
 mod launch;
 mod stage;

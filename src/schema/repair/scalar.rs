@@ -23,9 +23,11 @@ pub(super) fn convert(
     }
     match value {
         Value::String(text) => decode(types, text, depth),
-        // The source spelling, so that 1.10 becomes "1.10"; never where a number is allowed.
+        // The source spelling, so that 1.10 becomes "1.10"; never where a number is allowed, and
+        // not with an exponent, which is not kept as it was spelled.
         Value::Number(number)
             if types.allow(Types::STRING)
+                && !number.as_str().contains(['e', 'E'])
                 && !types.allow(Types::INTEGER)
                 && !types.allow(Types::FRACTION) =>
         {

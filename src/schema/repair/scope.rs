@@ -77,9 +77,7 @@ impl<'s> Node<'s> {
         self.schema.get("if")?;
         let holds = match self.schema.get("if") {
             Some(Value::Bool(flag)) => *flag,
-            _ => compiled
-                .branch(&join(&self.pointer, "if"))?
-                .is_valid(value),
+            _ => compiled.branch(&join(&self.pointer, "if"))?.is_valid(value),
         };
         self.child(if holds { "then" } else { "else" })
     }
@@ -142,7 +140,9 @@ impl<'s> Scope<'s> {
 
     /// The default that a schema declares for the place.
     pub(super) fn default_value(&self) -> Option<&'s Value> {
-        let read_only = self.values_of("readOnly").any(|flag| flag == &Value::Bool(true));
+        let read_only = self
+            .values_of("readOnly")
+            .any(|flag| flag == &Value::Bool(true));
         self.values_of("default")
             .next()
             .filter(|default| !read_only && !default.is_null())
@@ -188,7 +188,10 @@ impl<'s> Scope<'s> {
     pub(super) fn closed(&self) -> bool {
         ["additionalProperties", "unevaluatedProperties"]
             .into_iter()
-            .any(|keyword| self.values_of(keyword).any(|value| value == &Value::Bool(false)))
+            .any(|keyword| {
+                self.values_of(keyword)
+                    .any(|value| value == &Value::Bool(false))
+            })
     }
 
     /// Whether the schema says outright that other properties are welcome.
@@ -201,7 +204,10 @@ impl<'s> Scope<'s> {
 
     /// The schemas of `patternProperties` for `key`.
     pub(super) fn patterned(&self, compiled: &Compiled, key: &str) -> Vec<Node<'s>> {
-        let holders = self.facets.iter().filter_map(|facet| facet.child("patternProperties"));
+        let holders = self
+            .facets
+            .iter()
+            .filter_map(|facet| facet.child("patternProperties"));
         holders
             .flat_map(|holder| {
                 holder

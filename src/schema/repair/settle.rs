@@ -14,7 +14,8 @@ impl<'s> Walk<'s> {
     }
 
     fn settle(&mut self, nodes: &[Node<'s>], value: &mut Value, place: &str, defaults: bool) {
-        if nodes.is_empty() || !self.spend(1) {
+        let inert = value.is_string() || value.is_boolean() || value.is_null();
+        if inert || nodes.is_empty() || !self.spend(1) {
             return;
         }
         let scope = Scope::of(self.compiled, nodes, value);
@@ -73,7 +74,8 @@ impl<'s> Walk<'s> {
 
     fn settle_integer(&mut self, scope: &Scope<'s>, number: &mut Number, place: &str) {
         let Some(digits) = whole(number.as_str()) else {
-            self.conflict(place, "is too large to be written out as an integer");
+            let words = "is too large to be written out as an integer: give at most 100 digits";
+            self.refuse("integer", place, words);
             return;
         };
         if digits == number.as_str() {
@@ -82,8 +84,12 @@ impl<'s> Walk<'s> {
         if let Ok(plain) = digits.parse::<Number>() {
             let old = Value::Number(std::mem::replace(number, plain.clone()));
             let new = Value::Number(plain);
-            self.log
-                .note("integer", place, scope.sensitive(), [Some(&old), Some(&new)]);
+            self.log.note(
+                "integer",
+                place,
+                scope.sensitive(),
+                [Some(&old), Some(&new)],
+            );
         }
     }
 }

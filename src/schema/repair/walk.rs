@@ -66,7 +66,13 @@ impl<'s> Walk<'s> {
     }
 
     /// Walks until nothing changes any more.
-    fn rounds(&mut self, validator: &Validator, nodes: &[Node<'s>], value: &mut Value, place: &str) {
+    fn rounds(
+        &mut self,
+        validator: &Validator,
+        nodes: &[Node<'s>],
+        value: &mut Value,
+        place: &str,
+    ) {
         for _ in 0..MAX_ROUNDS {
             if !self.spend(count(value)) {
                 return;
@@ -99,7 +105,8 @@ impl<'s> Walk<'s> {
             let depth = MAX_DEPTH.saturating_sub(place.matches('/').count());
             if let Some((kind, new)) = convert(&scope, value, depth) {
                 let secret = scope.sensitive() || (kind == "decode" && self.log.sensitive);
-                self.log.note(kind, place, secret, [Some(value), Some(&new)]);
+                self.log
+                    .note(kind, place, secret, [Some(value), Some(&new)]);
                 *value = new;
             }
         }
@@ -107,8 +114,11 @@ impl<'s> Walk<'s> {
             Value::Object(_) => self.mend_object(&scope, value, place),
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    let nodes = scope.item(index);
-                    self.mend(&nodes, item, &join(place, &index.to_string()));
+                    let inner = join(place, &index.to_string());
+                    // Most items are scalars that fit; a long array must not cost a scope each.
+                    if item.is_array() || item.is_object() || self.broken.contains(&inner) {
+                        self.mend(&scope.item(index), item, &inner);
+                    }
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -173,7 +183,11 @@ impl<'s> Walk<'s> {
         match self.room.checked_sub(default.to_string().len()) {
             Some(left) => self.room = left,
             None => {
-                self.conflict(&inner, "cannot get its default: the arguments would be too large");
+                self.refuse(
+                    "size",
+                    &inner,
+                    "cannot get its default: the arguments would be too large",
+                );
                 return;
             }
         }
@@ -182,10 +196,10 @@ impl<'s> Walk<'s> {
         map.insert(name.to_owned(), default.clone());
     }
 
-    pub(super) fn conflict(&mut self, place: &str, words: &str) {
+    pub(super) fn refuse(&mut self, kind: &str, place: &str, words: &str) {
         self.conflicts.push(Violation {
             pointer: place.to_owned(),
-            kind: "conflict".to_owned(),
+            kind: kind.to_owned(),
             message: format!("{} {words}", named(place)),
             expected: Value::Null,
             got: Value::Null,
@@ -225,7 +239,7 @@ impl<'s> Walk<'s> {
             }
             if map.contains_key(target) || renames.values().any(|taken| *taken == target) {
                 let words = format!("and `{target}` name the same property: give only `{target}`");
-                self.conflict(&join(place, key), &words);
+                self.refuse("conflict", &join(place, key), &words);
                 continue;
             }
             renames.insert(key.clone(), target);
@@ -240,7 +254,8 @@ impl<'s> Walk<'s> {
                     let texts = [Value::String(key), Value::String((*new).to_owned())];
                     let [from, to] = &texts;
                     let inner = join(place, new);
-                    self.log.note("rename", &inner, false, [Some(from), Some(to)]);
+                    self.log
+                        .note("rename", &inner, false, [Some(from), Some(to)]);
                     map.insert((*new).to_owned(), member);
                 }
                 None => {

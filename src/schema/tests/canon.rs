@@ -26,7 +26,10 @@ fn equal_numbers_share_one_spelling() {
         ("123456789e12", "123456789000000000000"),
         ("1e21", "1e+21"),
         ("12e9999", "1.2e+10000"),
-        ("123456789012345678901234567890", "1.2345678901234567890123456789e+29"),
+        (
+            "123456789012345678901234567890",
+            "1.2345678901234567890123456789e+29",
+        ),
         ("0.30000000000000004", "0.30000000000000004"),
     ] {
         assert_eq!(canon(text), expected, "{text}");
@@ -43,7 +46,10 @@ fn different_numbers_never_share_a_spelling() {
 
 #[test]
 fn keys_stand_in_utf16_order_and_strings_are_not_normalised() {
-    assert_eq!(canon(r#"{"b":2,"a":{"d":1,"c":2}}"#), r#"{"a":{"c":2,"d":1},"b":2}"#);
+    assert_eq!(
+        canon(r#"{"b":2,"a":{"d":1,"c":2}}"#),
+        r#"{"a":{"c":2,"d":1},"b":2}"#
+    );
     // U+1F600 is two surrogates from D83D on, so it comes before U+FB33.
     assert_eq!(
         canon("{\"\u{fb33}\":1,\"\u{1f600}\":2}"),

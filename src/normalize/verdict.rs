@@ -1,0 +1,281 @@
+//! What went wrong, if anything did: a tool's outcome in, a [`Fault`] with its stable code out.
+//! The words are ours alone; what the tool said stays in data, logs and stderr.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::body::header;
+use super::output::Content;
+use crate::call::{Code, Failure};
+use crate::catalog::{Risk, Target, Tool};
+use crate::sandbox::{EgressAttempt, End, HttpAnswer, Outcome};
+
+/// Longest wait that is passed on from an upstream.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A failure, and whether the same call may succeed later.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) failure: Failure,
+    pub(super) retryable: bool,
+}
+
+impl Fault {
+    pub(super) fn new(failure: Failure) -> Self {
+        Self {
+            retryable: failure.code.retryable(),
+            failure,
+        }
+    }
+
+    fn of(code: Code, message: impl Into<String>, details: Value) -> Self {
+        Self::new(Failure::new(code, message).with_details(details))
+    }
+
+    fn retryable(mut self, retryable: bool) -> Self {
+        self.retryable = retryable;
+        self
+    }
+}
+
+/// The fault of an outcome; `None` where the tool ran and did what it should.
+pub(super) fn judge(tool: &Tool, outcome: &Outcome, content: &Content) -> Option<Fault> {
+    match &outcome.end {
+        End::Exited(0) => judge_result(tool, outcome, content),
+        End::Exited(code) => Some(denied(tool, outcome).unwrap_or_else(|| {
+            unreached(tool, outcome).unwrap_or_else(|| {
+                let hint = match code {
+                    126 => ", the shell's sign for a program that may not be run",
+                    127 => ", the shell's sign for a program that is not there",
+                    _ => "",
+                };
+                Fault::of(
+                    Code::ExecutionError,
+                    format!("the tool exited with code {code}{hint}"),
+                    json!({"exit_code": code}),
+                )
+            })
+        })),
+        End::Signaled(signal) => Some(denied(tool, outcome).unwrap_or_else(|| {
+            let name = signal_name(*signal);
+            Fault::of(
+                Code::ExecutionError,
+                format!("the tool was ended by signal {signal}{name}"),
+                json!({"signal": signal, "oom_kills": outcome.oom_kills}),
+            )
+        })),
+        End::NotStarted(why) => Some(
+            Fault::of(
+                Code::SandboxUnavailable,
+                "the tool's program could not be started: its definition or image must be mended",
+                json!({"cause": "not_started", "reason": why}),
+            )
+            .retryable(false),
+        ),
+        End::Lost(why) => Some(lost(tool, why)),
+        End::Timeout
+        | End::OutOfMemory
+        | End::ProcessLimit
+        | End::OutputLimit
+        | End::DiskLimit
+        | End::Cancelled => Some(limited(outcome)),
+    }
+}
+
+/// A limit, or the caller, ended the tool.
+fn limited(outcome: &Outcome) -> Fault {
+    let limits = &outcome.limits;
+    match outcome.end {
+        End::OutOfMemory => Fault::of(
+            Code::ToolOutOfMemory,
+            format!(
+                "the tool needed more memory than its limit of {} bytes: ask for less at once",
+                limits.memory
+            ),
+            json!({"limit_bytes": limits.memory, "peak_bytes": outcome.peak_memory}),
+        ),
+        End::ProcessLimit => Fault::of(
+            Code::ProcessLimit,
+            format!(
+                "the tool started more processes than its limit of {}",
+                limits.processes
+            ),
+            json!({"limit": limits.processes}),
+        ),
+        End::OutputLimit => Fault::of(
+            Code::OutputLimit,
+            format!(
+                "the tool wrote more than its limit of {} bytes: ask for less",
+                limits.output
+            ),
+            json!({
+                "limit_bytes": limits.output,
+                "written_bytes": outcome.stdout_bytes.saturating_add(outcome.stderr_bytes),
+            }),
+        ),
+        End::DiskLimit => Fault::of(
+            Code::DiskLimit,
+            format!(
+                "the tool filled its scratch disk of {} bytes and {} files",
+                limits.disk, limits.inodes
+            ),
+            json!({"limit_bytes": limits.disk, "limit_files": limits.inodes}),
+        ),
+        End::Cancelled => Fault::of(Code::Cancelled, "the call was cancelled", Value::Null),
+        _ => Fault::of(
+            Code::ToolTimeout,
+            format!(
+                "the tool did not end within its limit of {} ms: ask for less at once",
+                limits.wall.as_millis()
+            ),
+            json!({
+                "limit_ms": millis(limits.wall),
+                "cpu_ms": millis(outcome.cpu),
+            }),
+        ),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn lost(tool: &Tool, why: &str) -> Fault {
+    // The tool may have done its work, so only what can be done twice may be tried again.
+    let again = tool.idempotent || tool.risk == Risk::Read;
+    Fault::of(
+        Code::SandboxUnavailable,
+        "the sandbox went away while the tool ran: it may or may not have done its work",
+        json!({"cause": "lost", "reason": why, "may_have_run": true}),
+    )
+    .retryable(again)
+}
+
+/// The fault of a tool that failed after it was kept from connecting somewhere.
+fn denied(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
+    let EgressAttempt {
+        host, port, reason, ..
+    } = outcome.egress.iter().find(|attempt| !attempt.allowed)?;
+    let profile = &tool.profile.name;
+    Some(Fault::of(
+        Code::EgressDenied,
+        format!(
+            "the tool may not connect to `{host}:{port}`: an operator can allow it in the egress \
+             rules of the sandbox profile `{profile}`"
+        ),
+        json!({"host": host, "port": port, "reason": reason, "profile": profile}),
+    ))
+}
+
+/// The fault of an HTTP tool that got no answer.
+fn unreached(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
+    let Target::Http(target) = &tool.target else {
+        return None;
+    };
+    if outcome.http.is_some() {
+        return None;
+    }
+    let reason = outcome.egress.last().map_or("", |attempt| &attempt.reason);
+    Some(
+        Fault::of(
+            Code::UpstreamError,
+            format!("the upstream `{}` gave no answer", target.server),
+            json!({"server": target.server, "reason": reason}),
+        )
+        .retryable(true),
+    )
+}
+
+fn judge_result(tool: &Tool, outcome: &Outcome, content: &Content) -> Option<Fault> {
+    if let Some(answer) = &outcome.http {
+        return judge_answer(answer, content);
+    }
+    if matches!(tool.target, Target::Http(_)) {
+        return denied(tool, outcome).or_else(|| unreached(tool, outcome));
+    }
+    content.noted("invalid_json").then(|| {
+        Fault::of(
+            Code::ExecutionError,
+            "the tool promises JSON on standard output and wrote something else",
+            json!({"exit_code": 0}),
+        )
+    })
+}
+
+fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
+    let status = answer.status;
+    let fault = |message: String| {
+        Fault::of(
+            Code::UpstreamError,
+            message,
+            json!({"http_status": status}),
+        )
+    };
+    match status {
+        200..=299 if content.noted("invalid_json") => Some(fault(format!(
+            "the upstream answered {status} and promised JSON, but sent something else"
+        ))),
+        200..=299 => None,
+        304 => Some(fault(
+            "the upstream answered 304: not modified, but there is no earlier copy".to_owned(),
+        )),
+        300..=399 => {
+            let mut found = fault(format!(
+                "the upstream answered {status}: a redirect, which is not followed"
+            ));
+            found.failure.details =
+                json!({"http_status": status, "location": header(answer, "location")});
+            Some(found)
+        }
+        401 | 403 | 407 => Some(fault(format!(
+            "the upstream answered {status}: it refused the credential or its rights"
+        ))),
+        408 | 429 | 500..=599 => {
+            let again = matches!(status, 408 | 429 | 502 | 503 | 504);
+            let mut found =
+                fault(format!("the upstream answered {status}{}", cause(status))).retryable(again);
+            found.failure.retry_after = retry_after(answer).filter(|_| again);
+            Some(found)
+        }
+        _ => Some(fault(format!("the upstream answered {status}{}", cause(status)))),
+    }
+}
+
+/// What a status means, as the end of a sentence.
+fn cause(status: u16) -> &'static str {
+    match status {
+        400 => ": the call is wrong, data may say how",
+        404 | 410 => ": there is no such thing",
+        408 | 504 => ": it took too long",
+        409 => ": the call conflicts with the present state, data may say how",
+        422 => ": it does not accept these values, data may say which",
+        429 => ": too many calls",
+        502 | 503 => ": it is not available at present",
+        500..=599 => ": it failed",
+        _ => "",
+    }
+}
+
+/// The seconds of a `Retry-After` header; a date is not read.
+fn retry_after(answer: &HttpAnswer) -> Option<Duration> {
+    let seconds = header(answer, "retry-after")?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_WAIT))
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => " (illegal instruction)",
+        6 => " (abort)",
+        7 => " (bus error)",
+        8 => " (arithmetic error)",
+        9 => " (kill)",
+        11 => " (segmentation fault)",
+        13 => " (broken pipe)",
+        15 => " (terminate)",
+        24 => " (processor time)",
+        25 => " (file size)",
+        31 => " (forbidden system call)",
+        _ => "",
+    }
+}
