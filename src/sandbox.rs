@@ -1,6 +1,8 @@
 //! Room 5: runs an authorized call in a sandbox and always removes it. [`Authorized`] in,
 //! [`Ran`] out.
 
+mod egress;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +10,8 @@ use serde::Serialize;
 
 use crate::catalog::Limits;
 use crate::policy::Authorized;
+
+pub use egress::GateLimits;
 
 /// A call that ran, however it ended.
 #[derive(Debug)]
