@@ -5,6 +5,7 @@ mod call;
 mod client;
 mod doctor;
 mod health;
+mod janitor;
 mod ledger;
 mod offline;
 mod print;
@@ -41,6 +42,9 @@ enum Command {
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
     Health(health::Options),
+    /// Started by the daemon: removes what a killed daemon leaves.
+    #[command(hide = true)]
+    Janitor(janitor::Options),
     /// Print the completions of a shell.
     Completions {
         /// Which shell.
@@ -103,6 +107,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Doctor(options) => doctor::run(options).await,
         Command::Health(options) => health::run(options).await,
+        Command::Janitor(options) => janitor::run(options).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Line::command(), "switchboard", &mut text);

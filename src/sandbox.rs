@@ -9,6 +9,7 @@ mod error;
 mod exchange;
 mod facts;
 mod hub;
+mod janitor;
 mod keeper;
 mod link;
 mod member;
@@ -48,6 +49,7 @@ use teardown::Reaper;
 pub use config::Config;
 pub use egress::GateLimits;
 pub use error::Error;
+pub use janitor::clear;
 pub use facts::{EngineFacts, ImageFact, inspect_engine, images};
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
 
