@@ -6,6 +6,7 @@ mod flaw;
 mod notation;
 mod reader;
 mod repair;
+mod shallow;
 mod validator;
 mod violation;
 
@@ -23,7 +24,7 @@ pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
-use validator::Compiled;
+use validator::{Compiled, Pair};
 use violation::explain;
 
 /// Largest arguments, in bytes of JSON text.
@@ -152,7 +153,7 @@ impl Error {
 /// The compiled validators of a catalog, by the tools' digests.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    tools: HashMap<String, Arc<Compiled>>,
+    tools: HashMap<String, Arc<Pair>>,
 }
 
 impl Schemas {
@@ -169,7 +170,7 @@ impl Schemas {
         for tool in tools {
             let built = match previous.tools.get(&tool.digest) {
                 Some(known) => Ok(Arc::clone(known)),
-                None => Compiled::build(tool).map(Arc::new),
+                None => Pair::build(tool).map(Arc::new),
             };
             match built {
                 Ok(validators) => {
@@ -203,6 +204,7 @@ impl Schemas {
         let compiled = self
             .tools
             .get(&tool.digest)
+            .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
         let (value, repairs) = match tool.repair {
             Repair::Off => (take_valid(compiled, arguments_json)?, Vec::new()),
@@ -219,15 +221,11 @@ impl Schemas {
 
     /// Checks the data of a successful reply against the tool's output schema, if it has one.
     pub fn check_output(&self, tool: &Tool, data: &Value) -> Result<(), Vec<Violation>> {
-        let output = self
-            .tools
-            .get(&tool.digest)
-            .and_then(|compiled| compiled.output.as_ref())
-            .zip(tool.output_schema.as_ref());
-        let Some((validator, schema)) = output else {
+        let pair = self.tools.get(&tool.digest);
+        let Some(output) = pair.and_then(|pair| pair.output.as_ref()) else {
             return Ok(());
         };
-        let (violations, _) = explain(validator.iter_errors(data), schema);
+        let (violations, _) = explain(output, data);
         if violations.is_empty() {
             Ok(())
         } else {
@@ -242,10 +240,10 @@ fn take_valid(compiled: &Compiled, arguments_json: &str) -> Result<Value, Error>
     if !value.is_object() {
         return Err(Error::NotObject(kind_of(&value).to_owned()));
     }
-    if compiled.root.is_valid(&value) {
+    if compiled.is_valid(&value) {
         return Ok(value);
     }
-    let (violations, total) = explain(compiled.root.iter_errors(&value), compiled.schema());
+    let (violations, total) = explain(compiled, &value);
     Err(Error::Violations {
         violations,
         total,

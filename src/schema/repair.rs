@@ -114,12 +114,12 @@ fn mend(
     if !walk.conflicts.is_empty() {
         return Err(refusal(walk.conflicts, walk.log));
     }
-    if !compiled.root.is_valid(&value) {
+    if !compiled.is_valid(&value) {
         return Err(unmended(compiled, object, &value, walk.log));
     }
     let (plain, plain_log) = (value.clone(), walk.log.clone());
     walk.settle_root(&mut value, true);
-    if !compiled.root.is_valid(&value) {
+    if !compiled.is_valid(&value) {
         // A default can break a rule between properties: then none is given.
         value = plain;
         walk.log = plain_log;
@@ -143,11 +143,10 @@ fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
 
 /// The violations of the object as it came, less those that the repairs healed.
 fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
-    let explain_all = |value| explain(compiled.root.iter_errors(value), compiled.schema());
-    let (original, total) = explain_all(object);
+    let (original, total) = explain(compiled, object);
     let left = match log.count() {
         0 => original.clone(),
-        _ => explain_all(repaired).0,
+        _ => explain(compiled, repaired).0,
     };
     let remains = |violation: &&Violation| {
         left.iter().any(|other| {

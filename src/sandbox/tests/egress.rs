@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use super::live::{Room, config, order, profile};
-use crate::catalog::{EgressRule, Profile, Tier};
+use crate::catalog::{EgressRule, HttpRequest, Profile, Tier};
 use crate::sandbox::End;
 
 /// Fetches an address through the proxy that the environment names, and says what came.
@@ -117,5 +117,51 @@ async fn without_rules_nothing_opens_and_around_the_gate_there_is_no_way() {
         assert!(outcome.stdout.starts_with(b"no way"), "{host}: {outcome:?}");
         assert!(outcome.tool < Duration::from_secs(2), "{host}");
     }
+    room.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http_tool_brings_back_status_headers_and_body() {
+    let outside = TaskTracker::new();
+    let port = serve(&outside).await;
+    let mut http = profile("runner");
+    http.tier = Tier::Worker;
+    http.egress = Some(vec![rule(port)]);
+    let http = Arc::new(http);
+    let room = Room::open(config()).await;
+    room.keep(&[&http]);
+    room.ready().await;
+    let send = |path: &str, port: u16| {
+        let request = HttpRequest {
+            method: "GET".to_owned(),
+            url: format!("http://127.0.0.1:{port}{path}"),
+            headers: Vec::new(),
+            body_base64: None,
+        };
+        let mut call = order(&http, &["/runner", "http"]);
+        call.http = true;
+        call.stdin = serde_json::to_vec(&request).unwrap();
+        room.run(call)
+    };
+    let good = send("/", port).await;
+    let answer = good.http.as_ref().unwrap_or_else(|| panic!("{good:?}"));
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.body, "hello from outside");
+    assert!(
+        answer
+            .headers
+            .iter()
+            .any(|(name, _)| name == "content-type")
+    );
+    assert!(good.stdout.is_empty());
+    assert_eq!(good.egress.len(), 1);
+
+    let missing = send("/nowhere", port).await;
+    assert_eq!(missing.http.map(|answer| answer.status), Some(404));
+
+    let denied = send("/", 1).await;
+    assert_eq!(denied.end, End::Exited(3), "{denied:?}");
+    assert!(denied.http.is_none());
+    assert!(!denied.egress[0].allowed);
     room.close().await;
 }

@@ -168,9 +168,7 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
             "must not hold an item twice".to_owned(),
             json!({"uniqueItems": true}),
         ),
-        Kind::OneOfMultipleValid { .. } => words(
-            "must fit exactly one of the alternatives, but fits several: give what tells them apart",
-        ),
+        Kind::OneOfMultipleValid { .. } => words("must fit exactly one of the alternatives"),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             words("must fit one of the alternatives")
         }
