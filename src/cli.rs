@@ -12,6 +12,7 @@ mod print;
 mod serve;
 mod tools;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -61,17 +62,17 @@ pub(crate) struct Failed {
 
 impl Failed {
     /// The answer is an error.
-    pub(crate) fn answer(message: impl ToString) -> Self {
+    pub(crate) fn answer(message: impl Display) -> Self {
         Self { code: 1, message: message.to_string() }
     }
 
     /// The command line, or a file that it names, is wrong.
-    pub(crate) fn usage(message: impl ToString) -> Self {
+    pub(crate) fn usage(message: impl Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
 
     /// No daemon answers.
-    pub(crate) fn no_daemon(message: impl ToString) -> Self {
+    pub(crate) fn no_daemon(message: impl Display) -> Self {
         Self { code: 3, message: message.to_string() }
     }
 }

@@ -336,9 +336,12 @@ fn silent(heard: &Heard) -> Report {
 
 /// Reads the HTTP client's answer off its standard output.
 fn answer(order: &Order, end: End, stdout: Vec<u8>) -> (End, Option<HttpAnswer>, bytes::Bytes) {
-    if !order.http || end != End::Exited(0) {
-        return (end, None, stdout.into());
-    }
+    let end = match end {
+        End::Exited(0) if order.http => End::Exited(0),
+        // The body was longer than the cap; what fits was written.
+        End::Exited(5) if order.http => End::OutputLimit,
+        end => return (end, None, stdout.into()),
+    };
     match order::parse_answer(stdout.into()) {
         Some(answer) => (end, Some(answer), bytes::Bytes::new()),
         None => (
