@@ -89,6 +89,18 @@ pub struct Admitted {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
+#[cfg(test)]
+impl Admitted {
+    /// A call that tests of later rooms start from.
+    pub(crate) fn for_test(call: Call, caller: Caller) -> Self {
+        let permit = || {
+            let one = std::sync::Arc::new(tokio::sync::Semaphore::new(1));
+            one.try_acquire_owned().unwrap()
+        };
+        Self { call, caller, _permits: [permit(), permit()] }
+    }
+}
+
 /// Why a call was not admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -194,8 +194,8 @@ pub mod duration {
     /// Reads a duration.
     pub fn parse(text: &str) -> Result<Duration, String> {
         let signed: SignedDuration =
-            text.parse().map_err(|_| format!("`{text}` is not a duration such as 3s or 5m"))?;
-        signed.try_into().map_err(|_| format!("`{text}` is negative"))
+            text.parse().map_err(|_unread| format!("`{text}` is not a duration such as 3s or 5m"))?;
+        signed.try_into().map_err(|_negative| format!("`{text}` is negative"))
     }
 
     /// Reads a duration from a string.

@@ -7,7 +7,6 @@ mod replies;
 mod running;
 mod snapshot;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -252,11 +251,9 @@ impl Pipeline {
 }
 
 /// Ends when the time is over; never without one.
-fn passed(remaining: Option<Duration>) -> impl Future<Output = ()> {
-    async move {
-        match remaining {
-            Some(remaining) => tokio::time::sleep(remaining).await,
-            None => std::future::pending().await,
-        }
+async fn passed(remaining: Option<Duration>) {
+    match remaining {
+        Some(remaining) => tokio::time::sleep(remaining).await,
+        None => std::future::pending().await,
     }
 }

@@ -3,6 +3,7 @@
 mod error;
 mod health;
 mod http;
+mod janitor;
 mod listen;
 mod reload;
 
@@ -42,6 +43,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::install(&config.telemetry)?;
     let daemon = start(config).await?;
     let listeners = listen::bind(&daemon.config.server).await?;
+    let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
     let health = health::start(&daemon).await;
     reload::watch(&daemon);
     let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;

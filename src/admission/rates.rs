@@ -13,10 +13,12 @@ use super::{Config, Error};
 /// Callers remembered before idle ones are forgotten.
 const REMEMBERED: usize = 4096;
 
+type ByCaller = DefaultKeyedRateLimiter<String>;
+
 pub(super) struct Rates {
     all: DefaultDirectRateLimiter,
-    callers: DefaultKeyedRateLimiter<String>,
-    tools: Mutex<HashMap<(String, u32), Arc<DefaultKeyedRateLimiter<String>>>>,
+    callers: ByCaller,
+    tools: Mutex<HashMap<(String, u32), Arc<ByCaller>>>,
     in_flight: Arc<Semaphore>,
     in_flight_of: Mutex<HashMap<String, Arc<Semaphore>>>,
     limits: Config,

@@ -110,7 +110,7 @@ fn moment(text: &str) -> Result<Timestamp, String> {
         return Ok(at);
     }
     let ago = crate::config::duration::parse(text)
-        .map_err(|_| format!("`{text}` is neither a time nor a duration such as 15m"))?;
+        .map_err(|_neither| format!("`{text}` is neither a time nor a duration such as 15m"))?;
     let ago = SignedDuration::try_from(ago).map_err(|e| e.to_string())?;
     Timestamp::now().checked_sub(ago).map_err(|e| e.to_string())
 }
@@ -137,17 +137,24 @@ async fn tail(options: Tail) -> Result<ExitCode, Failed> {
     let query = Query { limit: Some(options.records), ..Query::default() };
     let mut entries = ledger.search(query).await.map_err(Failed::answer)?;
     entries.reverse();
-    let mut last = entries.last().map_or(0, |entry| entry.seq);
+    let last = entries.last().map_or(0, |entry| entry.seq);
     rows(&entries, options.json, true)?;
+    if options.follow {
+        follow(&ledger, last, options.json).await
+    } else {
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn follow(ledger: &ledger::Ledger, mut last: u64, json: bool) -> Result<ExitCode, Failed> {
     let mut tick = tokio::time::interval(Duration::from_millis(500));
-    while options.follow {
+    loop {
         tick.tick().await;
         let newest = ledger.search(Query::default()).await.map_err(Failed::answer)?;
         let fresh: Vec<Entry> = newest.into_iter().filter(|entry| entry.seq > last).rev().collect();
         last = fresh.last().map_or(last, |entry| entry.seq);
-        rows(&fresh, options.json, false)?;
+        rows(&fresh, json, false)?;
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 async fn search(options: Search) -> Result<ExitCode, Failed> {

@@ -81,6 +81,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
             json_output: false,
         }),
         profile: Arc::new(profile),
+        operation: None,
         source: name.split('.').next().unwrap_or(name).into(),
         risk,
         idempotent: true,
@@ -128,10 +129,7 @@ fn checked(tool: &Arc<Tool>, arguments: &str) -> Checked {
     call.conversation = "c1".into();
     Checked {
         resolved: Resolved {
-            admitted: Admitted {
-                call,
-                caller: caller(),
-            },
+            admitted: Admitted::for_test(call, caller()),
             tool: tool.clone(),
         },
         arguments: Arguments {

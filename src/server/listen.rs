@@ -101,7 +101,7 @@ async fn bind_socket(config: &Server) -> Result<UnixListener, Error> {
         tracing::warn!(socket = %path.display(), "every user of this machine can run tools");
     }
     refuse_live(path).await.map_err(failed)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let private = folder.join(format!(".switchboard-{}", std::process::id()));
     std::fs::DirBuilder::new().mode(0o700).create(&private).map_err(failed)?;

@@ -9,6 +9,7 @@
 
 mod calls;
 mod daemon;
+mod http;
 mod input;
 mod layering;
 mod lifecycle;
