@@ -49,8 +49,8 @@ use teardown::Reaper;
 pub use config::Config;
 pub use egress::GateLimits;
 pub use error::Error;
+pub use facts::{EngineFacts, ImageFact, images, inspect_engine};
 pub use janitor::clear;
-pub use facts::{EngineFacts, ImageFact, inspect_engine, images};
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
 
 /// Longest drain.

@@ -403,6 +403,7 @@ fn scope_that_names_a_tool_or_source_binds_only_that_one() {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn tool_is_shown_unless_every_call_of_it_is_denied() {
     let tool = transfer();

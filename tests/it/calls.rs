@@ -33,7 +33,11 @@ async fn a_tool_runs_in_its_own_container_and_answers_in_the_one_shape() {
     let one = sh(&daemon, "echo left >/tmp/mark; cat /tmp/mark").await;
     let two = sh(&daemon, "cat /tmp/mark 2>/dev/null || echo absent").await;
     let data = (one["data"].as_str(), two["data"].as_str());
-    assert_eq!(data, (Some("left\n"), Some("absent\n")), "each call has its own container");
+    assert_eq!(
+        data,
+        (Some("left\n"), Some("absent\n")),
+        "each call has its own container"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -323,7 +327,10 @@ async fn a_tool_that_policy_always_denies_is_neither_listed_nor_suggested_nor_ru
     );
     let reply = daemon.call("probe.forbidden", &json!({})).await;
     assert_eq!(code(&reply), "POLICY_DENIED", "{reply:#}");
-    assert_eq!(reply["error"]["details"]["policies"], json!(["probe-forbidden"]));
+    assert_eq!(
+        reply["error"]["details"]["policies"],
+        json!(["probe-forbidden"])
+    );
     let reply = daemon.call("probe.forbiden", &json!({})).await;
     assert_eq!(code(&reply), "UNKNOWN_TOOL", "{reply:#}");
     assert!(!reply.to_string().contains("probe.forbidden"), "{reply:#}");
