@@ -133,10 +133,8 @@ impl Ledger {
         let row = Box::new(Row::of_record(record, reply_json, self.inner.keep));
         let kib = u32::try_from(row.size() / 1024 + 1).unwrap_or(QUEUE_KIB);
         let room = writer.room.clone();
-        let permit = room
-            .acquire_many_owned(kib.min(QUEUE_KIB))
-            .await
-            .map_err(|_closed| Error::Closed)?;
+        let permit =
+            room.acquire_many_owned(kib.min(QUEUE_KIB)).await.map_err(|_closed| Error::Closed)?;
         let (done, kept) = oneshot::channel();
         self.send(Order::Write { row, done, permit }).await?;
         kept.await.map_err(|_closed| Error::Closed)?
@@ -145,14 +143,12 @@ impl Ledger {
     /// The record of one call, with its reply.
     pub async fn get(&self, call_id: &str) -> Result<Option<Entry>, Error> {
         let call_id = call_id.to_owned();
-        self.read(move |connection| query::get(connection, &call_id))
-            .await
+        self.read(move |connection| query::get(connection, &call_id)).await
     }
 
     /// Records without their replies, newest first.
     pub async fn search(&self, query: Query) -> Result<Vec<Entry>, Error> {
-        self.read(move |connection| query::search(connection, &query))
-            .await
+        self.read(move |connection| query::search(connection, &query)).await
     }
 
     /// `limit` bytes of a call's stored reply from `offset`; `None` when there is no such call.
@@ -163,8 +159,7 @@ impl Ledger {
         limit: u32,
     ) -> Result<Option<Page>, Error> {
         let call_id = call_id.to_owned();
-        self.read(move |connection| query::page(connection, &call_id, offset, limit))
-            .await
+        self.read(move |connection| query::page(connection, &call_id, offset, limit)).await
     }
 
     /// Computes every hash again and finds the first record that was changed or removed. Reads the
@@ -182,9 +177,7 @@ impl Ledger {
         let Some(retention) = writer.retention else {
             return Ok(0);
         };
-        let before = Timestamp::now()
-            .saturating_sub(retention)
-            .unwrap_or(Timestamp::MIN);
+        let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
         let (done, pruned) = oneshot::channel();
         self.send(Order::Prune { before, done }).await?;
         pruned.await.map_err(|_closed| Error::Closed)?
@@ -220,15 +213,12 @@ impl Ledger {
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_cancelled| Error::Closed)?
+    tokio::task::spawn_blocking(work).await.map_err(|_cancelled| Error::Closed)?
 }
 
 fn start(path: &Path, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).map_err(|source| Error::Open {
-        path: path.to_owned(),
-        source: Arc::new(source),
-    })
+    started
+        .map(drop)
+        .map_err(|source| Error::Open { path: path.to_owned(), source: Arc::new(source) })
 }

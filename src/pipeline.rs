@@ -55,7 +55,7 @@ pub struct Recorded {
 pub struct Preview {
     /// The tool's declared name.
     pub tool_name: String,
-    /// The arguments that would run, as canonical JSON text.
+    /// The arguments that would run, as JSON text.
     pub arguments_json: String,
     /// What was changed in them.
     pub repairs: Vec<Change>,
@@ -148,8 +148,7 @@ impl Pipeline {
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
         if let Some(per_second) = resolved.tool.calls_per_second {
-            self.admission
-                .meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
+            self.admission.meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
         }
         let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
         facts.checked(&checked);
@@ -166,11 +165,8 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let ran = self
-            .sandbox
-            .run(authorized, events)
-            .instrument(tracing::info_span!("run"))
-            .await?;
+        let ran =
+            self.sandbox.run(authorized, events).instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
     }
@@ -186,10 +182,7 @@ impl Pipeline {
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
                 let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
-                Recorded {
-                    json: reply.to_json(),
-                    reply,
-                }
+                Recorded { json: reply.to_json(), reply }
             }
         }
     }
@@ -202,7 +195,7 @@ impl Pipeline {
         let checked = authorized.checked;
         Ok(Preview {
             tool_name: checked.resolved.tool.name.clone(),
-            arguments_json: checked.arguments.canonical,
+            arguments_json: checked.arguments.value.to_string(),
             repairs: checked.arguments.repairs,
             policies: authorized.decision.policies,
         })
@@ -210,8 +203,7 @@ impl Pipeline {
 
     /// Ends a running call of this caller; false when there is none with that id.
     pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
-        self.running
-            .cancel(call_id, &self.admission.identify(peer).name)
+        self.running.cancel(call_id, &self.admission.identify(peer).name)
     }
 
     /// Ends every running call, for the end of a drain.
@@ -229,13 +221,7 @@ impl Pipeline {
         let caller = self.admission.identify(peer);
         let snapshot = self.snapshot.load();
         let visible = |tool: &&Arc<Tool>| snapshot.policies.visible(&caller, tool);
-        let tools = snapshot
-            .catalog
-            .tools()
-            .iter()
-            .filter(visible)
-            .cloned()
-            .collect();
+        let tools = snapshot.catalog.tools().iter().filter(visible).cloned().collect();
         (tools, snapshot.catalog.digest().to_owned())
     }
 

@@ -97,15 +97,11 @@ impl Policies {
     /// denied; a warning says so.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
         let mut files = Files::read(root)?;
-        let shapes: Vec<Shape> = tools
-            .iter()
-            .map(|tool| Shape::of_schema(&tool.input_schema))
-            .collect();
+        let shapes: Vec<Shape> =
+            tools.iter().map(|tool| Shape::of_schema(&tool.input_schema)).collect();
         let schema_text = schema::print(tools, &shapes);
-        let (schema, hints) =
-            Schema::from_cedarschema_str(&schema_text).map_err(|error| Error::Schema {
-                reason: files::sentence(&error),
-            })?;
+        let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
+            .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
         files.warnings.extend(hints.map(|hint| hint.to_string()));
         files.check(schema)?;
         let names = Names::new()?;
@@ -140,10 +136,7 @@ impl Policies {
         metrics::histogram!("switchboard_policy_decision_seconds").record(started.elapsed());
         let policies = decided?;
         let version = self.version.clone();
-        Ok(Authorized {
-            checked,
-            decision: Decision { policies, version },
-        })
+        Ok(Authorized { checked, decision: Decision { policies, version } })
     }
 
     /// Whether the caller may be told of the tool: true unless policy denies every call of it,
@@ -156,11 +149,7 @@ impl Policies {
         let context = self.context(
             prepared,
             caller,
-            [
-                unknown("input"),
-                unknown("conversation"),
-                unknown("attended"),
-            ],
+            [unknown("input"), unknown("conversation"), unknown("attended")],
         );
         let Ok((context, entities)) = context.and_then(|context| {
             let entities = self.entities(prepared, caller)?;
@@ -175,8 +164,7 @@ impl Policies {
             .context(context)
             .build();
         let response =
-            self.authorizer
-                .is_authorized_partial(&request, &prepared.policies, &entities);
+            self.authorizer.is_authorized_partial(&request, &prepared.policies, &entities);
         // A policy that fails whatever the call denies every call, as `authorize` would.
         response.decision() != Some(Cedar::Deny) && response.definitely_errored().next().is_none()
     }
@@ -231,9 +219,7 @@ impl Policies {
         )
         .map_err(|error| self.inexpressible(&error))?;
         let entities = self.entities(prepared, caller)?;
-        let response = self
-            .authorizer
-            .is_authorized(&request, &prepared.policies, &entities);
+        let response = self.authorizer.is_authorized(&request, &prepared.policies, &entities);
         if let Some(error) = response.diagnostics().errors().next() {
             let AuthorizationError::PolicyEvaluationError(inner) = error;
             let id = inner.policy_id();
@@ -243,11 +229,8 @@ impl Policies {
                 version: self.version.clone(),
             });
         }
-        let mut ids: Vec<String> = response
-            .diagnostics()
-            .reason()
-            .map(ToString::to_string)
-            .collect();
+        let mut ids: Vec<String> =
+            response.diagnostics().reason().map(ToString::to_string).collect();
         ids.sort_unstable();
         Ok(match response.decision() {
             Cedar::Allow => Verdict::Permit(ids),
@@ -259,10 +242,7 @@ impl Policies {
         self.tools
             .get(&tool.name)
             .filter(|prepared| prepared.digest == tool.digest)
-            .ok_or_else(|| Error::Stale {
-                tool: tool.name.clone(),
-                version: self.version.clone(),
-            })
+            .ok_or_else(|| Error::Stale { tool: tool.name.clone(), version: self.version.clone() })
     }
 
     /// The context from its parts: input, conversation, attended.
@@ -289,11 +269,8 @@ impl Policies {
 
     /// The caller with its roles and tenant, and the action with its groups.
     fn entities(&self, prepared: &Prepared, caller: &Caller) -> Result<Entities, Error> {
-        let mut parents: HashSet<EntityUid> = caller
-            .roles
-            .iter()
-            .map(|role| uid(&self.names.role, role))
-            .collect();
+        let mut parents: HashSet<EntityUid> =
+            caller.roles.iter().map(|role| uid(&self.names.role, role)).collect();
         parents.insert(uid(&self.names.tenant, &caller.tenant));
         let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
         let attributes = HashMap::from([

@@ -31,16 +31,9 @@ const LOG_PAGES: i64 = 16_384;
 #[derive(Debug)]
 pub(super) enum Order {
     /// Write this row; the permit is its share of the queue's memory.
-    Write {
-        row: Box<Row>,
-        done: oneshot::Sender<Result<(), Error>>,
-        permit: OwnedSemaphorePermit,
-    },
+    Write { row: Box<Row>, done: oneshot::Sender<Result<(), Error>>, permit: OwnedSemaphorePermit },
     /// Remove records that are older than this; answers how many were.
-    Prune {
-        before: Timestamp,
-        done: oneshot::Sender<Result<u64, Error>>,
-    },
+    Prune { before: Timestamp, done: oneshot::Sender<Result<u64, Error>> },
     /// Write the log back.
     Flush,
     /// Finish what came before, and end.
@@ -48,11 +41,7 @@ pub(super) enum Order {
 }
 
 /// A row that waits for its commit.
-type Waiting = (
-    Box<Row>,
-    oneshot::Sender<Result<(), Error>>,
-    OwnedSemaphorePermit,
-);
+type Waiting = (Box<Row>, oneshot::Sender<Result<(), Error>>, OwnedSemaphorePermit);
 
 /// Writes until it is told to close, or until nobody is left to tell it anything.
 pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>) {
@@ -209,10 +198,7 @@ fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
         return Ok(0);
     };
     let rows = transaction.execute("DELETE FROM call WHERE seq <= ?1", [seq])?;
-    transaction.execute(
-        "UPDATE chain SET base_seq = ?1, base_hash = ?2",
-        params![seq, hash],
-    )?;
+    transaction.execute("UPDATE chain SET base_seq = ?1, base_hash = ?2", params![seq, hash])?;
     transaction.commit()?;
     Ok(u64::try_from(rows).unwrap_or(u64::MAX))
 }
@@ -263,9 +249,7 @@ pub(super) fn maintain(
             && pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY)
         {
             pruned = Some(Instant::now());
-            let before = Timestamp::now()
-                .saturating_sub(retention)
-                .unwrap_or(Timestamp::MIN);
+            let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
             let (done, _) = oneshot::channel();
             let _later = orders.try_send(Order::Prune { before, done });
         }

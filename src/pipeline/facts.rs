@@ -86,10 +86,9 @@ impl Facts {
     pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>, version: &str) {
         self.decision = Some(match decided {
             Ok(authorized) => authorized.decision.clone(),
-            Err(error) => Decision {
-                policies: error.policies().to_vec(),
-                version: version.to_owned(),
-            },
+            Err(error) => {
+                Decision { policies: error.policies().to_vec(), version: version.to_owned() }
+            }
         });
     }
 
@@ -160,7 +159,5 @@ impl Facts {
 /// The time of day of an instant that has passed.
 fn arrived(received: Instant) -> Timestamp {
     let ago = SignedDuration::try_from(received.elapsed()).unwrap_or_default();
-    Timestamp::now()
-        .checked_sub(ago)
-        .unwrap_or_else(|_| Timestamp::now())
+    Timestamp::now().checked_sub(ago).unwrap_or_else(|_| Timestamp::now())
 }

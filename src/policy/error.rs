@@ -80,9 +80,9 @@ impl Error {
             Self::ApprovalRequired { policies, version } => {
                 (Code::ApprovalRequired, policies, version)
             }
-            Self::Evaluation {
-                policy, version, ..
-            } => (Code::PolicyDenied, named(policy), version),
+            Self::Evaluation { policy, version, .. } => {
+                (Code::PolicyDenied, named(policy), version)
+            }
             Self::Stale { version, .. } => (Code::PolicyDenied, &[], version),
         };
         Failure::new(code, self.message())
@@ -115,11 +115,7 @@ impl Error {
 
 /// The policy as a list; empty when there is none.
 fn named(policy: &String) -> &[String] {
-    if policy.is_empty() {
-        &[]
-    } else {
-        std::slice::from_ref(policy)
-    }
+    if policy.is_empty() { &[] } else { std::slice::from_ref(policy) }
 }
 
 fn denial(policies: &[String]) -> String {

@@ -144,12 +144,9 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
         ("egress_hosts", RestrictedExpression::new_set(hosts)),
         ("egress_ports", RestrictedExpression::new_set(ports)),
     ]);
-    let attributes = attributes
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    RestrictedExpression::new_record(attributes).map_err(|error| Error::Schema {
-        reason: error.to_string(),
-    })
+    let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
+    RestrictedExpression::new_record(attributes)
+        .map_err(|error| Error::Schema { reason: error.to_string() })
 }
 
 fn tier(tier: Tier) -> &'static str {
@@ -172,9 +169,7 @@ impl Names {
     pub(super) fn new() -> Result<Self, Error> {
         let name = |text: &str| {
             text.parse::<EntityTypeName>()
-                .map_err(|error| Error::Schema {
-                    reason: error.to_string(),
-                })
+                .map_err(|error| Error::Schema { reason: error.to_string() })
         };
         Ok(Self {
             caller: name("Switchboard::Caller")?,

@@ -32,10 +32,7 @@ impl<'a> Slices<'a> {
                 resource: policy.resource_constraint(),
             })
             .collect();
-        Self {
-            policies,
-            made: HashMap::new(),
-        }
+        Self { policies, made: HashMap::new() }
     }
 
     /// The set for an action with its groups (`actions`, itself included) on a resource.
@@ -55,11 +52,8 @@ impl<'a> Slices<'a> {
             return Ok(set.clone());
         }
         let chosen = key.iter().filter_map(|index| self.policies.get(*index));
-        let set = PolicySet::from_policies(chosen.map(|scope| scope.policy.clone())).map_err(
-            |error| Error::Schema {
-                reason: error.to_string(),
-            },
-        )?;
+        let set = PolicySet::from_policies(chosen.map(|scope| scope.policy.clone()))
+            .map_err(|error| Error::Schema { reason: error.to_string() })?;
         let set = Arc::new(set);
         self.made.insert(key, set.clone());
         Ok(set)

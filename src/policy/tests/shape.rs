@@ -17,9 +17,7 @@ fn print(schema: Value) -> String {
 #[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
 fn print_one(schema: Value) -> String {
     let all = print(json!({ "type": "object", "properties": { "x": schema } }));
-    all.trim_start_matches(r#"{ "x"?: "#)
-        .trim_end_matches(" }")
-        .replace("{}", "")
+    all.trim_start_matches(r#"{ "x"?: "#).trim_end_matches(" }").replace("{}", "")
 }
 
 #[test]
@@ -33,22 +31,10 @@ fn json_types_have_documented_cedar_types() {
         (json!({ "type": "integer", "minimum": 1 }), "Long"),
         (json!({ "type": "number" }), "decimal"),
         (json!({ "type": ["integer", "null"] }), "Long"),
-        (
-            json!({ "type": "array", "items": { "type": "integer" } }),
-            "Set<Long>",
-        ),
-        (
-            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
-            "String",
-        ),
-        (
-            json!({ "oneOf": [{ "const": "a" }, { "const": "b" }] }),
-            "String",
-        ),
-        (
-            json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] }),
-            "String",
-        ),
+        (json!({ "type": "array", "items": { "type": "integer" } }), "Set<Long>"),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }), "String"),
+        (json!({ "oneOf": [{ "const": "a" }, { "const": "b" }] }), "String"),
+        (json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] }), "String"),
         (
             json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } }),
             r#"{ "a": String"#,
@@ -56,15 +42,9 @@ fn json_types_have_documented_cedar_types() {
         (json!({}), ""),
         (json!(true), ""),
         (json!({ "type": ["string", "integer"] }), ""),
-        (
-            json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
-            "",
-        ),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }), ""),
         (json!({ "type": "array" }), ""),
-        (
-            json!({ "type": "array", "prefixItems": [{ "type": "string" }] }),
-            "",
-        ),
+        (json!({ "type": "array", "prefixItems": [{ "type": "string" }] }), ""),
         (json!({ "$ref": "#/nowhere" }), ""),
         (json!({ "type": "null" }), ""),
     ] {
@@ -75,13 +55,11 @@ fn json_types_have_documented_cedar_types() {
 #[test]
 fn only_what_is_always_there_is_a_required_attribute() {
     assert_eq!(
-        print(
-            json!({ "type": "object", "required": ["a", "b"], "properties": {
-                "a": { "type": "string" },
-                "b": { "type": ["string", "null"] },
-                "c": { "type": "string", "default": "x" },
-            }})
-        ),
+        print(json!({ "type": "object", "required": ["a", "b"], "properties": {
+            "a": { "type": "string" },
+            "b": { "type": ["string", "null"] },
+            "c": { "type": "string", "default": "x" },
+        }})),
         r#"{ "a": String, "b"?: String, "c"?: String }"#
     );
 }
@@ -105,34 +83,19 @@ fn recursion_ends_and_width_is_bounded() {
         "self": { "allOf": [{ "$ref": "#/$defs/loop" }] } },
     }, "loop": { "$ref": "#/$defs/loop" } } });
     let text = print(tree);
-    assert!(
-        text.contains(r#""left""#) && text.len() < 20_000,
-        "{}",
-        text.len()
-    );
-    let wide: serde_json::Map<String, Value> = (0..5000)
-        .map(|index| (format!("p{index:04}"), json!({ "type": "string" })))
-        .collect();
+    assert!(text.contains(r#""left""#) && text.len() < 20_000, "{}", text.len());
+    let wide: serde_json::Map<String, Value> =
+        (0..5000).map(|index| (format!("p{index:04}"), json!({ "type": "string" }))).collect();
     let text = print(json!({ "type": "object", "properties": wide }));
     assert_eq!(text.matches("String").count(), 256);
 }
 
 #[test]
 fn any_property_name_can_be_asked() {
-    let names = [
-        "plain",
-        "with space",
-        "quo\"te",
-        "back\\slash",
-        "tab\t",
-        "名字",
-        "in",
-        "\u{202e}",
-    ];
-    let properties: serde_json::Map<String, Value> = names
-        .iter()
-        .map(|name| ((*name).to_owned(), json!({ "type": "string" })))
-        .collect();
+    let names =
+        ["plain", "with space", "quo\"te", "back\\slash", "tab\t", "名字", "in", "\u{202e}"];
+    let properties: serde_json::Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
     let schema = json!({ "type": "object", "required": names, "properties": properties });
     let tool = tool("odd.names", Risk::Read, schema);
     for name in names {
@@ -142,19 +105,11 @@ fn any_property_name_can_be_asked() {
             "permit (principal, action, resource) when {{ context.input[{quoted}] == \"yes\" }};"
         );
         let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
-        let mut arguments: Value = names
-            .iter()
-            .map(|name| ((*name).to_owned(), json!("no")))
-            .collect();
-        assert!(
-            decide(&policies, &tool, &arguments.to_string()).is_err(),
-            "{name}"
-        );
+        let mut arguments: Value =
+            names.iter().map(|name| ((*name).to_owned(), json!("no"))).collect();
+        assert!(decide(&policies, &tool, &arguments.to_string()).is_err(), "{name}");
         arguments[name] = json!("yes");
-        assert!(
-            decide(&policies, &tool, &arguments.to_string()).is_ok(),
-            "{name}"
-        );
+        assert!(decide(&policies, &tool, &arguments.to_string()).is_ok(), "{name}");
     }
 }
 
@@ -174,27 +129,17 @@ fn values_reach_policies_as_they_are() {
         (r#"context.input.t == "x\ny""#, true),
         ("context.input.s == [2, 1]", true),
         (r#"context.input.d == decimal("-12.5")"#, true),
-        (
-            r#"context.input.o has "in" && context.input.o["in"] == "deep""#,
-            true,
-        ),
+        (r#"context.input.o has "in" && context.input.o["in"] == "deep""#, true),
         ("context.input.s.contains(3)", false),
     ] {
         let text = format!("permit (principal, action, resource) when {{ {condition} }};");
         let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
-        assert_eq!(
-            decide(&policies, &tool, arguments).is_ok(),
-            permitted,
-            "{condition}"
-        );
+        assert_eq!(decide(&policies, &tool, arguments).is_ok(), permitted, "{condition}");
     }
     let text = "permit (principal, action, resource) unless { context.input.s.contains(3) };";
     let policies = load(&policy("p", text), std::slice::from_ref(&tool));
     let null = arguments.replace("[1,2,2]", "[1,null]");
-    assert!(
-        decide(&policies, &tool, &null).is_err(),
-        "a null in a set hides nothing"
-    );
+    assert!(decide(&policies, &tool, &null).is_err(), "a null in a set hides nothing");
 }
 
 #[test]
