@@ -68,7 +68,8 @@ impl<'a> Masker<'a> {
         };
         let schemas: Vec<&Value> = self.schema.into_iter().collect();
         let masked = self.value(&value, &schemas, 0);
-        if masked == value && compact(text) == value.to_string() {
+        let reprinted = value.to_string();
+        if masked == value && compact(text) == reprinted {
             text.to_owned()
         } else {
             masked.to_string()

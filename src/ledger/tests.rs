@@ -130,6 +130,7 @@ async fn stored_reply_is_paged_by_bytes() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn search_returns_what_matches_newest_first_in_pages() {
     let (_folder, ledger) = fresh();
     let start = Timestamp::now();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::Decision;
 use crate::call::{Code, Failure};
 use crate::catalog::Problem;
 
@@ -87,6 +88,25 @@ impl Error {
         };
         Failure::new(code, self.message())
             .with_details(json!({ "policies": policies, "policy_version": version }))
+    }
+
+    /// What decided, for the ledger; `None` when no decision was taken.
+    pub fn decision(&self) -> Option<Decision> {
+        let (policies, version) = match self {
+            Self::Denied { policies, version } | Self::ApprovalRequired { policies, version } => {
+                (policies.clone(), version)
+            }
+            Self::Evaluation {
+                policy, version, ..
+            } => (named(policy).to_vec(), version),
+            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
+                return None;
+            }
+        };
+        Some(Decision {
+            policies,
+            version: version.clone(),
+        })
     }
 
     fn message(&self) -> String {

@@ -6,15 +6,15 @@ use super::super::number::{decimal, long};
 use super::super::shape::Shape;
 use super::*;
 
-fn print(schema: Value) -> String {
+fn print(schema: &Value) -> String {
     let mut out = String::new();
-    Shape::of_schema(&schema).print(&mut out);
+    Shape::of_schema(schema).print(&mut out);
     out.replace("__cedar::", "")
 }
 
 /// The type of one optional property `x`; empty when it is not readable.
-fn print_one(schema: Value) -> String {
-    let all = print(json!({ "type": "object", "properties": { "x": schema } }));
+fn print_one(schema: &Value) -> String {
+    let all = print(&json!({ "type": "object", "properties": { "x": schema } }));
     all.trim_start_matches(r#"{ "x"?: "#)
         .trim_end_matches(" }")
         .replace("{}", "")
@@ -66,7 +66,7 @@ fn json_types_have_documented_cedar_types() {
         (json!({ "$ref": "#/nowhere" }), ""),
         (json!({ "type": "null" }), ""),
     ] {
-        assert_eq!(print_one(schema.clone()), expected, "{schema}");
+        assert_eq!(print_one(&schema), expected, "{schema}");
     }
 }
 
@@ -74,7 +74,7 @@ fn json_types_have_documented_cedar_types() {
 fn only_what_is_always_there_is_a_required_attribute() {
     assert_eq!(
         print(
-            json!({ "type": "object", "required": ["a", "b"], "properties": {
+            &json!({ "type": "object", "required": ["a", "b"], "properties": {
                 "a": { "type": "string" },
                 "b": { "type": ["string", "null"] },
                 "c": { "type": "string", "default": "x" },
@@ -87,7 +87,7 @@ fn only_what_is_always_there_is_a_required_attribute() {
 #[test]
 fn references_and_all_of_are_followed() {
     assert_eq!(
-        print(json!({
+        print(&json!({
             "allOf": [{ "$ref": "#/$defs/base" }, { "required": ["b"], "properties": { "b": { "type": "integer" } } }],
             "$defs": { "base": { "type": "object", "required": ["a"], "properties": { "a": { "$ref": "#/$defs/text" } } },
                        "text": { "type": "string" } }
@@ -102,7 +102,7 @@ fn recursion_ends_and_width_is_bounded() {
         "name": { "type": "string" }, "left": { "$ref": "#/$defs/node" }, "right": { "$ref": "#/$defs/node" },
         "self": { "allOf": [{ "$ref": "#/$defs/loop" }] } },
     }, "loop": { "$ref": "#/$defs/loop" } } });
-    let text = print(tree);
+    let text = print(&tree);
     assert!(
         text.contains(r#""left""#) && text.len() < 20_000,
         "{}",
@@ -111,7 +111,7 @@ fn recursion_ends_and_width_is_bounded() {
     let wide: serde_json::Map<String, Value> = (0..5000)
         .map(|index| (format!("p{index:04}"), json!({ "type": "string" })))
         .collect();
-    let text = print(json!({ "type": "object", "properties": wide }));
+    let text = print(&json!({ "type": "object", "properties": wide }));
     assert_eq!(text.matches("String").count(), 256);
 }
 
