@@ -71,7 +71,7 @@ pub enum Peer {
 }
 
 /// Who sent a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// Stable name, for example `uid:1000` or `loopback`.
     pub name: String,

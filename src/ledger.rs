@@ -13,7 +13,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
@@ -26,7 +26,7 @@ pub use query::{Break, Page, Query, Verification};
 use record::Row;
 pub use record::{Entry, Latencies, Record, Run};
 use store::Store;
-use writer::Order;
+use writer::{Order, Upkeep};
 
 /// Rows that may wait for the writer.
 const QUEUE_ROWS: usize = 4096;
@@ -75,8 +75,6 @@ struct Inner {
 struct Writer {
     orders: mpsc::Sender<Order>,
     room: Arc<Semaphore>,
-    /// Dropping it ends the upkeep.
-    _upkeep: blocking::Sender<()>,
     retention: Option<SignedDuration>,
 }
 
@@ -88,14 +86,15 @@ impl Ledger {
         let store = Store::open(path)?;
         let reader = store::open_read_only(path)?;
         let (orders, queue) = mpsc::channel(QUEUE_ROWS);
-        let (upkeep, stop) = blocking::channel();
+        let (stop, stopped) = blocking::channel();
         let retention = (config.retention_days > 0)
             .then(|| SignedDuration::from_hours(24 * i64::from(config.retention_days)));
         let (weak, beside) = (orders.downgrade(), path.clone());
-        start(path, "ledger", move || writer::run(store, queue))?;
-        start(path, "ledger-upkeep", move || {
-            writer::maintain(&beside, &weak, &stop, retention);
+        let thread = start(path, "ledger-upkeep", move || {
+            writer::maintain(&beside, &weak, &stopped, retention);
         })?;
+        let upkeep = Upkeep { stop, thread };
+        start(path, "ledger", move || writer::run(store, queue, upkeep))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 path: path.clone(),
@@ -105,7 +104,6 @@ impl Ledger {
                     room: Arc::new(Semaphore::new(
                         usize::try_from(QUEUE_KIB).unwrap_or(usize::MAX),
                     )),
-                    _upkeep: upkeep,
                     retention,
                 }),
                 reader: Mutex::new(reader),
@@ -216,9 +214,11 @@ async fn run_blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_cancelled| Error::Closed)?
 }
 
-fn start(path: &Path, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+fn start(
+    path: &Path,
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);
-    started
-        .map(drop)
-        .map_err(|source| Error::Open { path: path.to_owned(), source: Arc::new(source) })
+    started.map_err(|source| Error::Open { path: path.to_owned(), source: Arc::new(source) })
 }

@@ -144,7 +144,7 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Authorized, CallError> {
         let admitted = facts.stage("admit", || self.admission.admit(call, peer))?;
-        let visible = |caller: &Caller, tool: &Tool| snapshot.policies.visible(caller, tool);
+        let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
         if let Some(per_second) = resolved.tool.calls_per_second {
@@ -153,7 +153,7 @@ impl Pipeline {
         let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
         facts.checked(&checked);
         let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
-        facts.decided(&decided, snapshot.policies.version());
+        facts.decided(&decided);
         Ok(decided?)
     }
 
@@ -216,16 +216,12 @@ impl Pipeline {
         self.admission.close();
     }
 
-    /// The tools that this caller may be able to use, by name.
+    /// The tools that this caller may be able to use, by name, and the catalog's digest.
     pub fn tools(&self, peer: &Peer) -> (Vec<Arc<Tool>>, String) {
-        let caller = self.admission.identify(peer);
-        let snapshot = self.snapshot.load();
-        let visible = |tool: &&Arc<Tool>| snapshot.policies.visible(&caller, tool);
-        let tools = snapshot.catalog.tools().iter().filter(visible).cloned().collect();
-        (tools, snapshot.catalog.digest().to_owned())
+        self.snapshot.load().tools_for(&self.admission.identify(peer))
     }
 
-    /// Who is at the other end.
+    /// Names the other end.
     pub fn identify(&self, peer: &Peer) -> Caller {
         self.admission.identify(peer)
     }

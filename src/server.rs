@@ -84,22 +84,25 @@ async fn drain(daemon: &Daemon, health: &health::Health) {
     health.draining().await;
     daemon.pipeline.close();
     daemon.calls.close();
-    let grace = daemon.config.server.drain_grace;
-    if tokio::time::timeout(grace, daemon.calls.wait()).await.is_err() {
-        tracing::warn!(running = daemon.calls.len(), "the grace time is over: cancelling");
+    if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {
         daemon.pipeline.cancel_all();
-        if tokio::time::timeout(Duration::from_secs(5), daemon.calls.wait()).await.is_err() {
-            tracing::error!(running = daemon.calls.len(), "calls did not end when cancelled");
-        }
+        ended(&daemon.calls, Duration::from_secs(5), "calls did not end when cancelled").await;
     }
     daemon.stop.cancel();
     health.close().await;
     daemon.sandbox.drain().await;
     daemon.tasks.close();
-    if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait()).await.is_err() {
-        tracing::warn!("some connections stayed open and are cut");
-    }
+    ended(&daemon.tasks, Duration::from_secs(5), "some connections stay open and are cut").await;
     if let Err(error) = daemon.pipeline.ledger().clone().close().await {
         tracing::error!(%error, "the ledger could not be closed");
     }
+}
+
+/// Waits for tasks; false, and a warning, when the time is over before they are.
+async fn ended(tasks: &TaskTracker, time: Duration, otherwise: &str) -> bool {
+    let ended = tokio::time::timeout(time, tasks.wait()).await.is_ok();
+    if !ended {
+        tracing::warn!(running = tasks.len(), "{otherwise}");
+    }
+    ended
 }

@@ -68,8 +68,8 @@ impl<'a> Masker<'a> {
         };
         let schemas: Vec<&Value> = self.schema.into_iter().collect();
         let masked = self.value(&value, &schemas, 0);
-        let spelled = value.to_string();
-        if masked == value && compact(text) == spelled {
+        let reprinted = value.to_string();
+        if masked == value && compact(text) == reprinted {
             text.to_owned()
         } else {
             masked.to_string()

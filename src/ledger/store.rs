@@ -58,6 +58,8 @@ const CREATE: &str = "
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) connection: Connection,
+    /// Whether the last commit failed.
+    pub(super) is_failing: bool,
     /// Held, not read: its lock ends with the process, however that ends.
     _lock: File,
 }
@@ -81,7 +83,7 @@ impl Store {
         tune(&connection)?;
         migrate(&connection, path)?;
         check_ends(&connection, path)?;
-        Ok(Self { connection, _lock: lock })
+        Ok(Self { connection, is_failing: false, _lock: lock })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::Decision;
 use crate::call::{Code, Failure};
 use crate::catalog::Problem;
 
@@ -89,15 +90,18 @@ impl Error {
             .with_details(json!({ "policies": policies, "policy_version": version }))
     }
 
-    /// Ids of the policies that decided; empty where none did.
-    pub fn policies(&self) -> &[String] {
-        match self {
-            Self::Denied { policies, .. } | Self::ApprovalRequired { policies, .. } => policies,
-            Self::Evaluation { policy, .. } => named(policy),
-            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
-                &[]
+    /// What decided, for the ledger; `None` when no decision was taken.
+    pub fn decision(&self) -> Option<Decision> {
+        let (policies, version) = match self {
+            Self::Denied { policies, version } | Self::ApprovalRequired { policies, version } => {
+                (policies.clone(), version)
             }
-        }
+            Self::Evaluation { policy, version, .. } => (named(policy).to_vec(), version),
+            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
+                return None;
+            }
+        };
+        Some(Decision { policies, version: version.clone() })
     }
 
     fn message(&self) -> String {

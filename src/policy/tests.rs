@@ -320,7 +320,72 @@ fn scope_that_names_a_tool_or_source_binds_only_that_one() {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one table")]
+#[test]
+fn scope_that_names_a_caller_binds_only_that_one() {
+    let tool = transfer();
+    for (scope, permitted) in [
+        (r#"principal == Switchboard::Caller::"uid:1000""#, true),
+        (r#"principal == Switchboard::Caller::"uid:1""#, false),
+        (r#"principal in Switchboard::Role::"clerk""#, true),
+        (r#"principal in Switchboard::Role::"north""#, false),
+        (r#"principal in Switchboard::Tenant::"north""#, true),
+        (r#"principal is Switchboard::Caller in Switchboard::Role::"chief""#, false),
+        (r#"principal is Switchboard::Caller in Switchboard::Role::"clerk""#, true),
+    ] {
+        let policies = load(
+            &policy("p", &format!("permit ({scope}, action, resource);")),
+            std::slice::from_ref(&tool),
+        );
+        // The second time the situation is remembered.
+        for _ in 0..2 {
+            let decided = decide(&policies, &tool, r#"{"amount":1}"#);
+            assert_eq!(decided.is_ok(), permitted, "{scope}");
+        }
+    }
+}
+
+#[test]
+fn callers_are_told_apart_however_their_names_join() {
+    let tool = transfer();
+    let text = r#"permit (principal in Switchboard::Role::"b", action, resource);"#;
+    let policies = load(&policy("p", text), std::slice::from_ref(&tool));
+    let ask = |name: &str, tenant: &str, roles: &[&str]| {
+        let mut checked = checked(&tool, r#"{"amount":1}"#);
+        checked.resolved.admitted.caller = Caller {
+            name: name.into(),
+            tenant: tenant.into(),
+            roles: roles.iter().map(|role| (*role).into()).collect(),
+        };
+        policies.authorize(checked).is_ok()
+    };
+    assert!(ask("n", "t", &["a", "b"]));
+    assert!(!ask("n", "t", &["a1:b"]));
+    assert!(!ask("n", "t", &["ab"]));
+    assert!(!ask("n", "t1:a", &[]));
+    // More callers than are remembered.
+    assert!((0..1500).all(|index| ask(&format!("n{index}"), "t", &["b"])));
+    assert!(!ask("n", "t", &["a"]));
+}
+
+#[test]
+fn policy_reads_the_context_in_any_spelling() {
+    let tool = transfer();
+    for condition in [
+        r#"context["input"]["amount"] == 7"#,
+        r#"context has input && context has "session" && context has "sandbox" && context has attended"#,
+        r#"context has input.amount && context.input.amount == 7"#,
+        r#"(if context.attended then context else context).input.amount == 7"#,
+        r#"context["\u{69}nput"].amount == 7"#,
+        r#"{"a": context}.a.session.tenant == "north""#,
+        r#"[context.sandbox.tier].contains("call")"#,
+    ] {
+        let text = format!("permit (principal, action, resource) when {{ {condition} }};");
+        let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
+        let decided = decide(&policies, &tool, r#"{"amount":7}"#);
+        assert_eq!(decided, Ok(vec!["p".into()]), "{condition}");
+    }
+}
+
 #[test]
 fn tool_is_shown_unless_every_call_of_it_is_denied() {
     let tool = transfer();

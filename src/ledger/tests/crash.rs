@@ -30,7 +30,7 @@ async fn other_process() {
                 let given = record("t");
                 let id = given.call_id.clone();
                 let kept = ledger.record(given, "{\"reply\":true}").await;
-                let line = kept.map_or_else(|_error| "refused".to_owned(), |()| id);
+                let line = kept.map_or_else(|_| "refused".to_owned(), |()| id);
                 writeln!(std::io::stderr(), "{line}").unwrap();
             }
         }
@@ -84,7 +84,7 @@ async fn full_disk_refuses_records_and_loses_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = config(&folder).path;
     // A limit on the size of files fails writes as a full disk does. In units of 512 bytes.
-    let mut child = other(&path, "trap '' XFSZ; ulimit -f 2000;");
+    let mut child = other(&path, "trap '' XFSZ; ulimit -f 32000;");
     let mut acknowledged = Vec::new();
     let mut refused = 0;
     for line in BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {

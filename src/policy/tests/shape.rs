@@ -6,17 +6,15 @@ use super::super::number::{decimal, long};
 use super::super::shape::Shape;
 use super::*;
 
-#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
-fn print(schema: Value) -> String {
+fn print(schema: &Value) -> String {
     let mut out = String::new();
-    Shape::of_schema(&schema).print(&mut out);
+    Shape::of_schema(schema).print(&mut out);
     out.replace("__cedar::", "")
 }
 
 /// The type of one optional property `x`; empty when it is not readable.
-#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
-fn print_one(schema: Value) -> String {
-    let all = print(json!({ "type": "object", "properties": { "x": schema } }));
+fn print_one(schema: &Value) -> String {
+    let all = print(&json!({ "type": "object", "properties": { "x": schema } }));
     all.trim_start_matches(r#"{ "x"?: "#).trim_end_matches(" }").replace("{}", "")
 }
 
@@ -48,14 +46,14 @@ fn json_types_have_documented_cedar_types() {
         (json!({ "$ref": "#/nowhere" }), ""),
         (json!({ "type": "null" }), ""),
     ] {
-        assert_eq!(print_one(schema.clone()), expected, "{schema}");
+        assert_eq!(print_one(&schema), expected, "{schema}");
     }
 }
 
 #[test]
 fn only_what_is_always_there_is_a_required_attribute() {
     assert_eq!(
-        print(json!({ "type": "object", "required": ["a", "b"], "properties": {
+        print(&json!({ "type": "object", "required": ["a", "b"], "properties": {
             "a": { "type": "string" },
             "b": { "type": ["string", "null"] },
             "c": { "type": "string", "default": "x" },
@@ -67,7 +65,7 @@ fn only_what_is_always_there_is_a_required_attribute() {
 #[test]
 fn references_and_all_of_are_followed() {
     assert_eq!(
-        print(json!({
+        print(&json!({
             "allOf": [{ "$ref": "#/$defs/base" }, { "required": ["b"], "properties": { "b": { "type": "integer" } } }],
             "$defs": { "base": { "type": "object", "required": ["a"], "properties": { "a": { "$ref": "#/$defs/text" } } },
                        "text": { "type": "string" } }
@@ -82,11 +80,11 @@ fn recursion_ends_and_width_is_bounded() {
         "name": { "type": "string" }, "left": { "$ref": "#/$defs/node" }, "right": { "$ref": "#/$defs/node" },
         "self": { "allOf": [{ "$ref": "#/$defs/loop" }] } },
     }, "loop": { "$ref": "#/$defs/loop" } } });
-    let text = print(tree);
+    let text = print(&tree);
     assert!(text.contains(r#""left""#) && text.len() < 20_000, "{}", text.len());
     let wide: serde_json::Map<String, Value> =
         (0..5000).map(|index| (format!("p{index:04}"), json!({ "type": "string" }))).collect();
-    let text = print(json!({ "type": "object", "properties": wide }));
+    let text = print(&json!({ "type": "object", "properties": wide }));
     assert_eq!(text.matches("String").count(), 256);
 }
 
