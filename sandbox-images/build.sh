@@ -48,7 +48,7 @@ esac
 flags=CARGO_TARGET_$(echo "$triple" | tr 'a-z-' 'A-Z_')_RUSTFLAGS
 (
     cd "$repo"
-    export "$flags=-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix=$repo=."
+    export "$flags=-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix=$repo=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
     cargo build --quiet --locked --package switchboard-runner --bin runner \
         --profile runner --target "$triple" --target-dir "$target"
 ) || fail "the runner does not build"
@@ -196,10 +196,6 @@ build() { # IMAGE
     layers+=("$work/runner-$image.tar")
     assemble "$image" "$reference" "${layers[@]}"
     say "$image: built $(docker image inspect -f '{{.Id}} {{.Size}} bytes' "$reference")"
-    if [ -n "$old" ] && [ "${old%% *}" != "$(docker image inspect -f '{{.Id}}' "$reference")" ]; then
-        # The former image has lost its name; in use, it goes with its last container.
-        docker image rm "${old%% *}" > /dev/null 2>&1 || true
-    fi
 }
 
 record() {

@@ -7,8 +7,10 @@
 
 mod calls;
 mod daemon;
+mod engine;
 mod http;
 mod input;
 mod layering;
 mod lifecycle;
+mod traces;
 mod wire;

@@ -1,0 +1,116 @@
+//! Engines that hang, vanish in the middle of a call, or lack an image.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use switchboard::proto::tools::call_event::Event;
+use tokio::net::{UnixListener, UnixStream};
+use tokio_stream::StreamExt;
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use crate::daemon::{Setup, code, eventually, parsed, request};
+
+/// A way to the real engine that can be cut.
+struct Wire {
+    path: PathBuf,
+    cut: CancellationToken,
+}
+
+impl Wire {
+    fn lay(path: &Path) -> Self {
+        let (listener, cut) = (UnixListener::bind(path).unwrap(), CancellationToken::new());
+        let stop = cut.clone();
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                let stop = stop.clone();
+                tokio::spawn(stop.run_until_cancelled_owned(async move {
+                    let mut far = UnixStream::connect("/var/run/docker.sock").await.unwrap();
+                    // Either side may hang up at any time.
+                    drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
+                }));
+            }
+        }));
+        Self { path: path.to_owned(), cut }
+    }
+
+    fn cut(self) -> PathBuf {
+        self.cut.cancel();
+        std::fs::remove_file(&self.path).unwrap();
+        self.path
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_vanishes_ends_the_call_and_is_found_again() {
+    let setup = Setup::new();
+    let path = setup.folder.path().join("engine.sock");
+    let wire = Wire::lay(&path);
+    let daemon =
+        setup.config(&format!("[sandbox]\nengine = \"unix://{}\"", path.display())).start().await;
+    let call = request("probe.slow", &json!({ "script": "sleep 25" }).to_string());
+    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let begun = Instant::now();
+    let path = wire.cut();
+    let status = loop {
+        if let Err(status) = stream.next().await.unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    let details = tonic_types::StatusExt::get_error_details(&status);
+    assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    eventually("readiness tells it", || async { daemon.cli(&["health"]).status.code() == Some(1) })
+        .await;
+
+    let _wire = Wire::lay(&path);
+    eventually("calls succeed again", || async {
+        let call = request("probe.sh", "{\"script\":\"echo back\"}");
+        daemon.try_call(call).await.is_ok_and(|reply| parsed(&reply)["data"] == "back\n")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_hangs_costs_a_bounded_time() {
+    let setup = Setup::new();
+    let path = setup.folder.path().join("hung.sock");
+    let _hung = UnixListener::bind(&path).unwrap();
+    let config = format!(
+        "[sandbox]\nengine = \"unix://{}\"\nengine_timeout_ms = 500\nqueue_wait_ms = 2000",
+        path.display()
+    );
+    let mut daemon = setup.config(&config).start_unready().await;
+    let begun = Instant::now();
+    let call = request("text.stats", "{\"text\":\"x\"}");
+    let status = daemon.try_call(call).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let reply = daemon.call("no.such", &json!({})).await;
+    assert_eq!(code(&reply), "UNKNOWN_TOOL", "what needs no engine goes on");
+    daemon.signal("TERM");
+    assert_eq!(daemon.wait(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_image_is_named_and_spares_the_other_tools() {
+    let daemon = Setup::new()
+        .edit("sandbox/slow.toml", "image = \"shell\"", "image = \"absent\"")
+        .start_unready()
+        .await;
+    let status = daemon.try_call(request("probe.slow", "{\"script\":\"true\"}")).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().contains("absent"), "{status:?}");
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let doctor = daemon.cli(&["doctor", "--config", &config]);
+    let told = String::from_utf8(doctor.stdout).unwrap();
+    assert!(told.contains("absent"), "{told}");
+    eventually("another tool runs", || async {
+        let call = request("probe.sh", "{\"script\":\"echo here\"}");
+        daemon.try_call(call).await.is_ok_and(|reply| parsed(&reply)["data"] == "here\n")
+    })
+    .await;
+}
