@@ -32,6 +32,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ ${#wanted[@]} -gt 0 ] || wanted=(base shell python)
+docker version > /dev/null 2>&1 || fail "no Docker engine answers; run deploy/engine.sh first"
 work=$target/images
 mkdir -p "$work" "$(dirname "$digests")"
 
@@ -90,9 +91,10 @@ as_root() {
 need_bootstrap() {
     command -v mmdebstrap > /dev/null && return
     say "installing mmdebstrap with apt-get"
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        mmdebstrap > /dev/null && return
+    as_root apt-get update -qq \
+        && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            --no-install-recommends mmdebstrap > /dev/null && return
+    command -v debootstrap > /dev/null && return
     fail "mmdebstrap is missing and cannot be installed; install it and start again"
 }
 
@@ -119,12 +121,31 @@ package_layer() { # IMAGE TAR
     [ -n "$lines" ] || fail "apt lists no Debian or Ubuntu source of this release"
     suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
     say "$1: unpacking $PACKAGES"
+    if ! command -v mmdebstrap > /dev/null; then
+        old_bootstrap "$1" "$suite" "$(echo "$lines" | awk -v s="$suite" '$3 == s { print $2; exit }')" "$2"
+        return
+    fi
     echo "$lines" | as_root mmdebstrap --quiet --variant=extract --architectures="$arch" \
         --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$PACKAGES" \
         --extract-hook="'$here/trim.sh' '$here/$1/image.sh' \"\$1\"" \
         --skip=output/dev,output/mknod,cleanup "$suite" "$2.new.tar" -
     as_root chown "$(id -u):$(id -g)" "$2.new.tar"
     mv "$2.new.tar" "$2"
+}
+
+# Where there is only debootstrap: needs root, is slower, and its images are larger.
+old_bootstrap() { # IMAGE SUITE MIRROR TAR
+    local root
+    root=$(mktemp -d "$work/root.XXXXXX")
+    as_root debootstrap --variant=minbase --include="$PACKAGES" "$2" "$root" "$3" > "$work/debootstrap.log" \
+        || fail "debootstrap failed, see $work/debootstrap.log"
+    as_root "$here/trim.sh" "$here/$1/image.sh" "$root"
+    as_root find "$root/dev" -mindepth 1 -delete
+    as_root tar --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --clamp-mtime \
+        --numeric-owner -C "$root" -cf "$4.new" .
+    as_root chown "$(id -u):$(id -g)" "$4.new"
+    as_root rm -rf "$root"
+    mv "$4.new" "$4"
 }
 
 # --- images ----------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ pub fn shape(ran: Ran, schemas: &Schemas) -> Reply {
 
     let content = output::read_outcome(&tool, &outcome);
     let fault = verdict::judge(&tool, &outcome, &content)
-        .or_else(|| misshapen(&tool, &content, schemas));
+        .or_else(|| misshapen(&tool, &outcome, &content, schemas));
     let mut metadata = Metadata::ran(&call, &tool, &outcome);
     metadata.repairs = checked.arguments.repairs;
     metadata.policy_ids = decision.policies;
@@ -100,7 +100,7 @@ fn finish(
         metadata.output_truncated = true;
     }
     metadata.output_truncated |= content.cut || output::is_cut(outcome);
-    metadata.data_form = content.form;
+    metadata.data_form = Some(content.form);
     metadata.media_type = content.media_type;
     metadata.charset = content.charset;
     metadata.next_link = content.next_link;
@@ -110,7 +110,9 @@ fn finish(
         .as_ref()
         .and_then(|fault| fault.failure.retry_after)
         .map(Millis::from);
-    let code = fault.as_ref().map_or("OK", |fault| fault.failure.code.as_str());
+    let code = fault
+        .as_ref()
+        .map_or("OK", |fault| fault.failure.code.as_str());
     metrics::counter!("switchboard_normalize_replies_total", "code" => code).increment(1);
     Reply {
         tool_name: tool.name.clone(),
@@ -124,8 +126,17 @@ fn finish(
     }
 }
 
-/// The fault of data that its tool's output schema does not allow.
-fn misshapen(tool: &Tool, content: &Content, schemas: &Schemas) -> Option<Fault> {
+/// The fault of data that its tool's output schema does not allow. An upstream that sends no body
+/// says thereby that all is well.
+fn misshapen(
+    tool: &Tool,
+    outcome: &Outcome,
+    content: &Content,
+    schemas: &Schemas,
+) -> Option<Fault> {
+    if outcome.http.is_some() && content.form == Form::None {
+        return None;
+    }
     let violations = schemas.check_output(tool, &content.data).err()?;
     let first = violations.first().map_or("", |one| &one.message);
     let message = format!("the tool's result is not what its output schema promises: {first}");

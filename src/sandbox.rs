@@ -98,11 +98,7 @@ impl Sandbox {
         };
         let hub = Arc::new(Hub {
             images: ArcSwap::default(),
-            reaper: Reaper::new(
-                Arc::clone(&engine),
-                Arc::clone(&registry),
-                owner.clone(),
-            ),
+            reaper: Reaper::new(Arc::clone(&engine), Arc::clone(&registry), owner.clone()),
             yard: Yard {
                 engine,
                 registry,
@@ -199,7 +195,9 @@ impl Sandbox {
     ) -> Result<Outcome, Error> {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
-        let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
+        let patience = left
+            .unwrap_or(Duration::MAX)
+            .min(self.hub.config.queue_wait());
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, patience).await?,
@@ -234,18 +232,19 @@ impl Sandbox {
         let request = request(order, &limits, !shared);
         let parcel = Parcel::pack(&request, &order.stdin)?;
         let link = grant.holding.member().link();
-        let seat = order
-            .profile
-            .egress
-            .as_ref()
-            .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
+        let seat = order.profile.egress.as_ref().map(|rules| {
+            link.desk()
+                .seat(&request.nonce, rules, &self.hub.config.gate)
+        });
         let mut heard = Heard::default();
         let said = match link.open().await {
             Some(stream) => {
                 let bound = limits.wall + self.hub.config.grace();
                 exchange(stream.compat(), &parcel, bound, events, &mut heard).await
             }
-            None => Err(Silence::Gone("the container ended before the call".to_owned())),
+            None => Err(Silence::Gone(
+                "the container ended before the call".to_owned(),
+            )),
         };
         if said == Err(Silence::Late) {
             link.cut();

@@ -2,8 +2,11 @@
 //! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
 
 mod canon;
+mod flaw;
+mod notation;
 mod reader;
 mod repair;
+mod shallow;
 mod validator;
 mod violation;
 
@@ -17,17 +20,21 @@ use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
+pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
-pub use reader::{Flaw, FlawKind};
 pub use violation::Violation;
 
-use validator::Compiled;
+use validator::{Compiled, Pair};
 use violation::explain;
 
 /// Largest arguments, in bytes of JSON text.
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 /// Deepest arguments, in levels of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
+const BOUNDS: Bounds = Bounds {
+    bytes: MAX_ARGUMENTS_BYTES,
+    depth: MAX_DEPTH,
+};
 
 /// Arguments that fit their schema, after every repair and default.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +53,8 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// What was done: `type` (text to number or boolean, number to text), `rename`, `default`,
-    /// `decode` (JSON text to what it holds), `enum`, `integer` (5.0 to 5), `unwrap` (the real
+    /// `decode` (JSON text to what it holds), `notation` (Python literals or raw control characters
+    /// to JSON), `enum`, `integer` (5.0 to 5), `unwrap` (the real
     /// arguments stood inside an envelope), `drop` (empty text or null where nothing was meant),
     /// or `more` (`to` counts the changes that are not listed).
     pub kind: String,
@@ -106,7 +114,7 @@ impl Error {
         let details = match self {
             Self::Unreadable(flaw) => json!({
                 "violations": [{
-                    "pointer": flaw.pointer,
+                    "pointer": violation::short_pointer(&flaw.pointer),
                     "kind": flaw.kind.as_str(),
                     "message": flaw.message,
                     "expected": null,
@@ -145,7 +153,7 @@ impl Error {
 /// The compiled validators of a catalog, by the tools' digests.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    tools: HashMap<String, Arc<Compiled>>,
+    tools: HashMap<String, Arc<Pair>>,
 }
 
 impl Schemas {
@@ -162,7 +170,7 @@ impl Schemas {
         for tool in tools {
             let built = match previous.tools.get(&tool.digest) {
                 Some(known) => Ok(Arc::clone(known)),
-                None => Compiled::build(tool).map(Arc::new),
+                None => Pair::build(tool).map(Arc::new),
             };
             match built {
                 Ok(validators) => {
@@ -196,15 +204,11 @@ impl Schemas {
         let compiled = self
             .tools
             .get(&tool.digest)
+            .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
-        let bounds = Bounds {
-            bytes: MAX_ARGUMENTS_BYTES,
-            depth: MAX_DEPTH,
-        };
-        let value = read(arguments_json, bounds).map_err(Error::Unreadable)?;
         let (value, repairs) = match tool.repair {
-            Repair::Off => (take_valid(compiled, value)?, Vec::new()),
-            Repair::Safe => repair::repair(tool, compiled, value)?,
+            Repair::Off => (take_valid(compiled, arguments_json)?, Vec::new()),
+            Repair::Safe => repair::repair(tool, compiled, arguments_json)?,
         };
         let canonical = canonical(&value);
         Ok(Arguments {
@@ -217,15 +221,11 @@ impl Schemas {
 
     /// Checks the data of a successful reply against the tool's output schema, if it has one.
     pub fn check_output(&self, tool: &Tool, data: &Value) -> Result<(), Vec<Violation>> {
-        let output = self
-            .tools
-            .get(&tool.digest)
-            .and_then(|compiled| compiled.output.as_ref())
-            .zip(tool.output_schema.as_ref());
-        let Some((validator, schema)) = output else {
+        let pair = self.tools.get(&tool.digest);
+        let Some(output) = pair.and_then(|pair| pair.output.as_ref()) else {
             return Ok(());
         };
-        let (violations, _) = explain(validator.iter_errors(data), schema);
+        let (violations, _) = explain(output, data);
         if violations.is_empty() {
             Ok(())
         } else {
@@ -234,15 +234,16 @@ impl Schemas {
     }
 }
 
-/// `value` itself when it is an object and fits.
-fn take_valid(compiled: &Compiled, value: Value) -> Result<Value, Error> {
+/// The arguments as they are, when they are an object and fit.
+fn take_valid(compiled: &Compiled, arguments_json: &str) -> Result<Value, Error> {
+    let value = read(arguments_json, BOUNDS).map_err(Error::Unreadable)?;
     if !value.is_object() {
         return Err(Error::NotObject(kind_of(&value).to_owned()));
     }
-    if compiled.root.is_valid(&value) {
+    if compiled.is_valid(&value) {
         return Ok(value);
     }
-    let (violations, total) = explain(compiled.root.iter_errors(&value), compiled.schema());
+    let (violations, total) = explain(compiled, &value);
     Err(Error::Violations {
         violations,
         total,
@@ -263,4 +264,4 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

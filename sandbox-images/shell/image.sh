@@ -1,6 +1,7 @@
 # A POSIX shell with the usual text tools and jq.
 NAME=shell
-PACKAGES="dash,coreutils,grep,sed,mawk,findutils,gzip,jq"
+# libc-bin for the locale C.UTF-8: without it `wc -m`, `tr` and `sort` see bytes.
+PACKAGES="dash,coreutils,libc-bin,grep,sed,mawk,findutils,gzip,jq"
 
 finish() {
     root=$1

@@ -49,7 +49,13 @@ pub(super) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|error| {
         let place = error.span().map_or_else(String::new, |span| {
             let before = text.get(..span.start).unwrap_or(text);
-            format!("line {}", before.matches('\n').count() + 1)
+            let line = before.matches('\n').count();
+            // The parser names the line only; the key in front of `=` says more.
+            let key = text.lines().nth(line).and_then(|line| line.split_once('='));
+            match key.map(|(key, _)| key.trim()) {
+                Some(key) if !key.is_empty() => format!("line {}, `{key}`", line + 1),
+                Some(_) | None => format!("line {}", line + 1),
+            }
         });
         Fault::new(place, one_line(&explain(error.message())))
     })

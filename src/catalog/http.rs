@@ -21,6 +21,8 @@ pub struct HttpTarget {
     pub server: String,
     /// Path template below the server; `{name}` stands for the path parameter of that name.
     pub path: String,
+    /// A fixed part of the query string; empty for none.
+    pub query: String,
     /// Where the arguments go that are not in the body.
     pub parameters: Vec<Parameter>,
     /// Headers with a fixed value.
@@ -111,7 +113,10 @@ impl HttpTarget {
         let empty = Map::new();
         let arguments = arguments.as_object().unwrap_or(&empty);
         let path = self.fill_path(arguments)?;
-        let query = self.collect(Place::Query, arguments, style::query)?;
+        let mut query = self.collect(Place::Query, arguments, style::query)?;
+        if !self.query.is_empty() {
+            query.insert(0, style::literal(&self.query));
+        }
         let url = self.join(&path, &query)?;
         let mut headers = self.headers.clone();
         for parameter in self.at(Place::Header) {

@@ -280,21 +280,30 @@ fn alike(catalog: &Catalog, findings: &mut Vec<Finding>) {
             }
         }
     }
+    let mut twins: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (one, two) in pairs {
         let (Some((name, bag)), Some((other, twin))) = (bags.get(one), bags.get(two)) else {
             continue;
         };
         if similarity(bag, twin) >= ALIKE {
-            findings.push(Finding {
-                tool: (*name).to_owned(),
-                pointer: String::new(),
-                rule: "alike",
-                message: format!(
-                    "description cannot be told apart from that of `{other}`; say when to choose \
-                     which"
-                ),
-            });
+            twins.entry(name).or_default().push(other);
         }
+    }
+    for (tool, others) in twins {
+        let first = others.first().copied().unwrap_or_default();
+        let more = match others.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        findings.push(Finding {
+            tool: tool.to_owned(),
+            pointer: String::new(),
+            rule: "alike",
+            message: format!(
+                "description cannot be told apart from that of `{first}`{more}; say when to choose \
+                 which"
+            ),
+        });
     }
 }
 

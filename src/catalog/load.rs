@@ -58,6 +58,9 @@ impl Catalog {
             load.problem("", Fault::new("", message), true);
         }
         load.catalog.index();
+        if let Ok(count) = u32::try_from(load.catalog.problems.len()) {
+            metrics::gauge!("switchboard_catalog_problems").set(count);
+        }
         load.catalog
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
     )?;
     let target = match (file.command, file.http) {
         (Some(command), None) => Target::Command(check_command(command, &input_schema)?),
-        (None, Some(http)) => Target::Http(target::build(http, &input_schema)?),
+        (None, Some(http)) => Target::Http(target::build(&http, &input_schema)?),
         (None, None) => return Err(Fault::new("", "has neither `[command]` nor `[http]`")),
         (Some(_), Some(_)) => return Err(Fault::new("", "has both `[command]` and `[http]`")),
     };

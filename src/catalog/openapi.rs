@@ -24,6 +24,8 @@ use operation::Subject;
 use refs::Spot;
 use schema::{Converter, Direction};
 
+#[cfg(test)]
+pub(super) use names::from_id as name_of;
 pub(super) use names::{MAX_NAME, is_legal};
 pub(super) use operation::Draft;
 pub(super) use servers::ServerSettings;

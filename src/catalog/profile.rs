@@ -138,7 +138,7 @@ const fn runc() -> Runtime {
     Runtime::Runc
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LimitsFile {
     wall: Option<Span>,
@@ -176,7 +176,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
     let pool = file.pool.map_or(usual, |pool| {
         let max = pool.max.unwrap_or(usual.max);
         Pool {
-            min: pool.min.unwrap_or(usual.min.min(max)),
+            min: pool.min.unwrap_or_else(|| usual.min.min(max)),
             max,
         }
     });

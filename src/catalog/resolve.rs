@@ -54,6 +54,7 @@ impl Catalog {
     }
 
     fn unknown(&self, name: &str, visible: &dyn Fn(&Tool) -> bool) -> Error {
+        metrics::counter!("switchboard_catalog_unknown_tools_total").increment(1);
         let plain: String = name
             .chars()
             .map(|c| {

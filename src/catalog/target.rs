@@ -67,7 +67,7 @@ enum BodyFile {
 }
 
 /// Builds the target; every name must be an argument of the schema.
-pub(super) fn build(file: HttpFile, schema: &Value) -> Result<HttpTarget, Fault> {
+pub(super) fn build(file: &HttpFile, schema: &Value) -> Result<HttpTarget, Fault> {
     let (server, path) = split_url(&file.url)?;
     let mut parameters = Vec::new();
     for piece in pieces(&path) {
@@ -112,6 +112,7 @@ pub(super) fn build(file: HttpFile, schema: &Value) -> Result<HttpTarget, Fault>
         method: file.method.as_str().to_owned(),
         server,
         path,
+        query: String::new(),
         parameters,
         headers,
         body: body.map(|format| Body {

@@ -4,9 +4,7 @@
 use serde_json::Value;
 
 use super::charset::{Decoded, decode};
-use super::output::{
-    Content, Form, in_base64, is_mostly_broken, parse, parse_compound,
-};
+use super::output::{Content, Form, in_base64, is_mostly_broken, parse, parse_compound};
 use super::stream::{read_events, read_lines};
 use crate::sandbox::HttpAnswer;
 
@@ -65,7 +63,7 @@ fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content
     }
     let decoded = decode(body, charset_of(content_type), is_document(media));
     let mut content = read_decoded(&decoded, media, cut, body);
-    if content.form != Some(Form::Bytes) {
+    if content.form != Form::Bytes {
         content.charset = Some(decoded.charset.to_owned());
         if decoded.broken > 0 {
             let detail = format!(
@@ -76,17 +74,23 @@ fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content
         }
     }
     if decoded.unknown {
-        let label: String = charset_of(content_type).unwrap_or_default().chars().take(40).collect();
-        content.note("unknown_charset", format!("`{label}` is not known, UTF-8 was used"));
+        let label: String = charset_of(content_type)
+            .unwrap_or_default()
+            .chars()
+            .take(40)
+            .collect();
+        content.note(
+            "unknown_charset",
+            format!("`{label}` is not known, UTF-8 was used"),
+        );
     }
     content
 }
 
 fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &[u8]) -> Content {
     let Decoded { text, broken, .. } = decoded;
-    let unreadable = text.contains('\0')
-        || is_mostly_broken(text, *broken)
-        || (decoded.unknown && *broken > 0);
+    let unreadable =
+        text.contains('\0') || is_mostly_broken(text, *broken) || (decoded.unknown && *broken > 0);
     if unreadable {
         let mut content = in_base64(body);
         if is_json(media) {
@@ -96,12 +100,14 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &[u8]) -> Conte
     }
     let trimmed = text.trim();
     match media {
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl"
-        | "application/jsonlines" | "application/x-jsonlines" | "application/json-seq"
+        "application/x-ndjson"
+        | "application/ndjson"
+        | "application/jsonl"
+        | "application/jsonlines"
+        | "application/x-jsonlines"
+        | "application/json-seq"
         | "application/stream+json" => in_lines(trimmed, cut),
-        "text/event-stream" => {
-            Content::new(Form::Events, Value::Array(read_events(text, cut)))
-        }
+        "text/event-stream" => Content::new(Form::Events, Value::Array(read_events(text, cut))),
         media if is_json(media) => match parse(trimmed) {
             Ok(value) => Content::new(Form::Json, value),
             Err(flaw) => {
@@ -128,7 +134,10 @@ fn in_lines(text: &str, cut: bool) -> Content {
         content.note("broken_line", format!("line {line}: {flaw}"));
     }
     if broken.len() > MAX_BROKEN {
-        content.note("broken_line", format!("{} more lines", broken.len() - MAX_BROKEN));
+        content.note(
+            "broken_line",
+            format!("{} more lines", broken.len() - MAX_BROKEN),
+        );
     }
     content
 }

@@ -2,7 +2,8 @@
 //!
 //! A program's standard output (the first that applies; `data_form` in the reply names it):
 //! - nothing but white space: null (`none`);
-//! - JSON and nothing else: that value, numbers as they are spelled (`json`);
+//! - JSON and nothing else: that value, numbers with all their digits as spelled, only an exponent
+//!   gets its sign (`json`);
 //! - two or more lines, each a JSON object or array: an array of them (`lines`);
 //! - text that ends in a JSON object or array which starts on a line of its own: that value; the
 //!   lines before it are the reply's `logs` (`json`);
@@ -68,8 +69,7 @@ pub enum Form {
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) data: Value,
-    /// `None` when the tool was never started.
-    pub(super) form: Option<Form>,
+    pub(super) form: Form,
     pub(super) media_type: Option<String>,
     pub(super) charset: Option<String>,
     pub(super) next_link: Option<String>,
@@ -83,7 +83,7 @@ impl Content {
     pub(super) fn new(form: Form, data: Value) -> Self {
         Self {
             data,
-            form: Some(form),
+            form,
             media_type: None,
             charset: None,
             next_link: None,
@@ -116,10 +116,16 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
     };
     if outcome.http.is_some()
         && tool.output_schema.is_some()
-        && matches!(content.form, Some(Form::Text | Form::Bytes))
+        && matches!(content.form, Form::Text | Form::Bytes)
     {
-        let found = content.media_type.clone().unwrap_or_else(|| "text".to_owned());
-        content.note("unexpected_media_type", format!("got `{found}` in place of data"));
+        let found = content
+            .media_type
+            .clone()
+            .unwrap_or_else(|| "text".to_owned());
+        content.note(
+            "unexpected_media_type",
+            format!("got `{found}` in place of data"),
+        );
     }
     content
 }
@@ -172,15 +178,15 @@ fn read_stdout(bytes: &[u8], cut: bool) -> Content {
     let trimmed = text.trim();
     if let Ok(value) = parse(trimmed) {
         content.data = value;
-        content.form = Some(Form::Json);
+        content.form = Form::Json;
     } else if let Some(items) = all_lines(trimmed) {
         content.data = Value::Array(items);
-        content.form = Some(Form::Lines);
+        content.form = Form::Lines;
     } else if let Some((logs, value)) = last_value(trimmed) {
         content.cut = logs.len() > MAX_LOGS;
         content.logs = clean_tail(logs.as_bytes(), MAX_LOGS);
         content.data = value;
-        content.form = Some(Form::Json);
+        content.form = Form::Json;
     }
     content
 }
@@ -202,7 +208,10 @@ pub(super) fn read_text(bytes: &[u8], cut: bool) -> Content {
         return in_base64(bytes);
     }
     let mut content = Content::new(Form::Text, Value::String(text));
-    content.note("invalid_text", format!("{broken} characters are no UTF-8 and were replaced"));
+    content.note(
+        "invalid_text",
+        format!("{broken} characters are no UTF-8 and were replaced"),
+    );
     content
 }
 
@@ -239,7 +248,10 @@ fn last_value(text: &str) -> Option<(&str, Value)> {
     let later_starts = text
         .match_indices('\n')
         .map(|(at, _)| at + 1)
-        .filter(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(['{', '['])))
+        .filter(|at| {
+            text.get(*at..)
+                .is_some_and(|rest| rest.starts_with(['{', '[']))
+        })
         .take(MAX_STARTS);
     std::iter::once(start_of_last)
         .chain(later_starts)

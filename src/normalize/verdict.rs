@@ -205,13 +205,8 @@ fn judge_result(tool: &Tool, outcome: &Outcome, content: &Content) -> Option<Fau
 
 fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
     let status = answer.status;
-    let fault = |message: String| {
-        Fault::of(
-            Code::UpstreamError,
-            message,
-            json!({"http_status": status}),
-        )
-    };
+    let fault =
+        |message: String| Fault::of(Code::UpstreamError, message, json!({"http_status": status}));
     match status {
         200..=299 if content.noted("invalid_json") => Some(fault(format!(
             "the upstream answered {status} and promised JSON, but sent something else"
@@ -238,7 +233,10 @@ fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
             found.failure.retry_after = retry_after(answer).filter(|_| again);
             Some(found)
         }
-        _ => Some(fault(format!("the upstream answered {status}{}", cause(status)))),
+        _ => Some(fault(format!(
+            "the upstream answered {status}{}",
+            cause(status)
+        ))),
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Config {
     /// restart; the sweep removes only containers that carry it. Default: the host's name.
     pub instance: String,
     /// The file that `sandbox-images/build.sh` writes, with the id of each image. Default
-    /// `sandbox-images/images.toml`.
+    /// `target/images.toml`.
     pub images: PathBuf,
     /// Containers at once: starting, waiting, in use and being removed. Default 64.
     pub capacity: u32,
@@ -56,7 +56,7 @@ impl Default for Config {
         Self {
             engine: "unix:///var/run/docker.sock".to_owned(),
             instance: host_name(),
-            images: PathBuf::from("sandbox-images/images.toml"),
+            images: PathBuf::from("target/images.toml"),
             capacity: 64,
             queue: 256,
             queue_wait_ms: 10_000,

@@ -29,6 +29,15 @@ pub(super) struct Engine {
     state: RwLock<State>,
 }
 
+/// What came of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removed {
+    /// There is no such container any more.
+    Gone,
+    /// The engine is at it.
+    Going,
+}
+
 #[derive(Debug)]
 enum State {
     Up(Docker),
@@ -157,7 +166,7 @@ impl Engine {
 
     /// Removes a container, running or not, with its anonymous volumes. One that is gone or going
     /// counts as removed.
-    pub(super) async fn remove(&self, id: &str) -> Result<(), Error> {
+    pub(super) async fn remove(&self, id: &str) -> Result<Removed, Error> {
         let docker = self.client()?;
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
@@ -171,8 +180,10 @@ impl Engine {
             )
             .await;
         match removed {
-            Err(Error::Engine { source, .. }) if is_gone(&source) => Ok(()),
-            other => other,
+            Ok(()) => Ok(Removed::Gone),
+            Err(Error::Engine { source, .. }) if status(&source) == Some(404) => Ok(Removed::Gone),
+            Err(Error::Engine { source, .. }) if is_going(&source) => Ok(Removed::Going),
+            Err(error) => Err(error),
         }
     }
 
@@ -246,12 +257,9 @@ pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error, Error::Engine { source, .. } if status(source) == Some(404))
 }
 
-fn is_gone(fault: &Fault) -> bool {
-    match status(fault) {
-        Some(404) => true,
-        Some(409) => fault.to_string().contains("already in progress"),
-        _ => false,
-    }
+/// The engine removes a container that has exited by itself, and says so when asked again.
+fn is_going(fault: &Fault) -> bool {
+    status(fault) == Some(409) && fault.to_string().contains("already in progress")
 }
 
 fn status(fault: &Fault) -> Option<u16> {
@@ -262,7 +270,8 @@ fn status(fault: &Fault) -> Option<u16> {
 }
 
 fn dial(endpoint: &str, bound: Duration) -> Result<Docker, Error> {
-    let seconds = bound.as_secs().max(1);
+    // Ours is the bound that counts; the client's own only has to be longer.
+    let seconds = bound.as_secs().saturating_add(5);
     let dialled = if endpoint.starts_with("unix://") {
         Docker::connect_with_unix(endpoint, seconds, API_DEFAULT_VERSION)
     } else if endpoint.starts_with("tcp://") || endpoint.starts_with("http://") {

@@ -128,7 +128,9 @@ async fn listen<R: AsyncRead + Unpin>(
             Kind::Stderr => Event::Stderr(keep(&mut heard.stderr, &mut room, payload)),
             Kind::Result => return read_report(&payload, &parcel.nonce),
             Kind::Request | Kind::Stdin | Kind::StdinEnd | Kind::Open => {
-                return Err(wrong("the runner sent a frame that only the daemon may send"));
+                return Err(wrong(
+                    "the runner sent a frame that only the daemon may send",
+                ));
             }
         };
         if let Some(events) = events {

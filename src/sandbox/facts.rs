@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use switchboard_runner::CgroupLimits;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
+use super::Config;
 use super::engine::Engine;
 use super::member::{Registry, Yard};
 use super::recipe::{Images, Owner, Recipe};
 use super::teardown::Reaper;
-use super::Config;
 
 /// What was found out about the engine. A field that could not be found out says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -135,8 +135,12 @@ async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result
     };
     drop(made);
     let reaper = Reaper::new(Arc::clone(engine), registry, owner);
-    drop(queue);
-    reaper.drain(config.engine_timeout()).await;
+    let queue = tokio::sync::Mutex::new(queue);
+    let changed = Notify::new();
+    tokio::select! {
+        () = reaper.work(&queue, &changed) => {}
+        () = reaper.drain(config.engine_timeout()) => {}
+    }
     verdict
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Post {
 /// A container that serves many calls of one scope, one process each.
 #[derive(Debug)]
 pub(super) struct Worker {
-    member: Member,
+    member: Box<Member>,
     slots: Arc<Semaphore>,
     served: std::sync::atomic::AtomicU64,
     _counted: Counted,
@@ -73,13 +73,16 @@ pub(super) enum Holding {
     /// For itself; dropping it ends the container.
     Own(Own),
     /// With others.
-    Shared(Arc<Worker>, OwnedSemaphorePermit),
+    Shared {
+        worker: Arc<Worker>,
+        _slot: OwnedSemaphorePermit,
+    },
 }
 
 /// A container that belongs to one call.
 #[derive(Debug)]
 pub(super) struct Own {
-    member: Member,
+    member: Box<Member>,
     hub: Arc<Hub>,
     _counted: Counted,
 }
@@ -95,12 +98,12 @@ impl Holding {
     pub(super) fn member(&self) -> &Member {
         match self {
             Self::Own(own) => &own.member,
-            Self::Shared(worker, _) => &worker.member,
+            Self::Shared { worker, .. } => &worker.member,
         }
     }
 
     pub(super) const fn is_shared(&self) -> bool {
-        matches!(self, Self::Shared(..))
+        matches!(self, Self::Shared { .. })
     }
 }
 
@@ -139,7 +142,10 @@ impl Hub {
         &self,
         recipe: &Arc<Recipe>,
         patience: Duration,
-    ) -> Result<(Member, PoolUse), Error> {
+    ) -> Result<(Box<Member>, PoolUse), Error> {
+        if self.stop.is_cancelled() {
+            return Err(Self::stopping());
+        }
         self.yard.engine.client()?;
         let asked_at = Instant::now();
         let asked = self.pools().ask(recipe, patience, &self.config);
@@ -159,12 +165,12 @@ impl Hub {
                 };
                 Ok((member, pool))
             }
-            Ok(Err(_dropped)) => Err(self.stopping()),
+            Ok(Err(_dropped)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
         }
     }
 
-    fn stopping(&self) -> Error {
+    fn stopping() -> Error {
         Error::Busy {
             reason: "the daemon is stopping".to_owned(),
             retry_after: Duration::from_secs(1),
@@ -199,10 +205,13 @@ impl Hub {
         let slot = tokio::time::timeout(left, Arc::clone(&worker.slots).acquire_owned()).await;
         match slot {
             Ok(Ok(slot)) => Ok(Grant {
-                holding: Holding::Shared(worker, slot),
+                holding: Holding::Shared {
+                    worker,
+                    _slot: slot,
+                },
                 pool,
             }),
-            Ok(Err(_closed)) => Err(self.stopping()),
+            Ok(Err(_closed)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
         }
     }
@@ -240,7 +249,10 @@ impl Hub {
             let Ok(mut place) = post.worker.try_lock() else {
                 return true;
             };
-            if !place.as_ref().is_some_and(|worker| worker.is_fit(&self.config)) {
+            if !place
+                .as_ref()
+                .is_some_and(|worker| worker.is_fit(&self.config))
+            {
                 *place = None;
             }
             place.is_some() || Arc::strong_count(post) > 1

@@ -96,7 +96,10 @@ async fn connect(hub: &Hub) -> Result<(), Error> {
     }
     hub.pools().recover();
     hub.changed.notify_one();
-    tracing::info!(api = engine.version().unwrap_or_default(), "container engine connected");
+    tracing::info!(
+        api = engine.version().unwrap_or_default(),
+        "container engine connected"
+    );
     Ok(())
 }
 
@@ -170,12 +173,10 @@ fn plan(hub: &Arc<Hub>) {
         };
         let maker = Arc::clone(hub);
         hub.tasks.spawn(async move {
-            let made = maker
-                .stop
-                .run_until_cancelled(make(&maker, recipe, room))
-                .await;
+            // Runs to its end even after the stop: a create request that is dropped half way
+            // leaves a container that appears only later.
+            Box::pin(make(&maker, recipe, room)).await;
             drop(create);
-            drop(made);
             maker.changed.notify_one();
         });
     }
@@ -191,7 +192,7 @@ fn make_room(hub: &Hub, recipe: &Recipe) {
 async fn make(hub: &Hub, recipe: Arc<Recipe>, room: OwnedSemaphorePermit) {
     match hub.yard.launch(Arc::clone(&recipe), room).await {
         Ok(member) => {
-            let unwanted = hub.pools().publish(member);
+            let unwanted = hub.pools().publish(Box::new(member));
             drop(unwanted);
         }
         Err(error) => {
@@ -212,7 +213,9 @@ pub(super) fn report(hub: &Hub) {
         let mut reasons: Vec<String> = Vec::new();
         for pool in pools.conditions() {
             if !pool.has_members {
-                let cause = pool.cause.unwrap_or_else(|| "it is being filled".to_owned());
+                let cause = pool
+                    .cause
+                    .unwrap_or_else(|| "it is being filled".to_owned());
                 reasons.push(format!("pool `{}` has no members: {cause}", pool.name));
             }
         }

@@ -18,8 +18,8 @@ use tokio_util::io::StreamReader;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::desk::Desk;
 use super::Error;
+use super::desk::Desk;
 
 /// Longest READY line.
 const READY_BYTES: u64 = 4096;
@@ -31,10 +31,10 @@ const LOG_BYTES: usize = 8192;
 const OPEN_BOUND: Duration = Duration::from_secs(2);
 /// Receive window of one stream; fixed, so that a container cannot grow the daemon's buffers.
 const WINDOW: usize = 256 * 1024;
-/// Streams of a container that runs one call.
-const STREAMS_ONE: usize = 17;
+/// Streams of a container that runs one call: the call's, and more than the runner lets it connect.
+const STREAMS_ONE: usize = 96;
 /// Streams of a container that runs many.
-const STREAMS_MANY: usize = 256;
+const STREAMS_MANY: usize = 512;
 
 trait Pipe: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Pipe for T {}

@@ -112,7 +112,7 @@ impl Drop for Claim {
 pub(super) struct Member {
     // Dropped first: end of file reaches the runner before the engine is asked to remove it.
     link: Link,
-    claim: Claim,
+    _claim: Claim,
     /// The engine's id.
     pub(super) id: String,
     pub(super) recipe: Arc<Recipe>,
@@ -177,7 +177,7 @@ impl Yard {
         histogram!("switchboard_sandbox_create_seconds").record(begun.elapsed());
         Ok(Member {
             link,
-            claim,
+            _claim: claim,
             id,
             recipe,
             limits: ready.limits,

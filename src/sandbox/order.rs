@@ -87,7 +87,10 @@ pub(super) fn fill(argv: &[String], arguments: &Value) -> Result<Vec<String>, Er
             };
             let text = text_at(arguments, pointer)?;
             if text.contains('\0') {
-                return Err(refused(pointer, "a command line cannot carry a NUL character"));
+                return Err(refused(
+                    pointer,
+                    "a command line cannot carry a NUL character",
+                ));
             }
             Ok(text)
         })
@@ -128,7 +131,10 @@ pub(super) fn environment(own: &BTreeMap<String, String>) -> Vec<(String, String
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
-    env.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env.extend(
+        own.iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     env.into_iter().collect()
 }
 

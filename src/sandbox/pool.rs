@@ -24,7 +24,7 @@ const BACKOFF_LAST: Duration = Duration::from_secs(30);
 const DEGRADED: u32 = 2;
 
 /// What a waiting call gets in the end.
-pub(super) type Delivery = Result<Member, Error>;
+pub(super) type Delivery = Result<Box<Member>, Error>;
 
 /// All pools.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct Pools {
 #[derive(Debug)]
 pub(super) enum Asked {
     /// It has one.
-    Ready(Member),
+    Ready(Box<Member>),
     /// It will be told.
     Waiting(oneshot::Receiver<Delivery>),
 }
@@ -54,7 +54,7 @@ struct Pool {
     recipe: Arc<Recipe>,
     /// `None` for a pool that no profile asks for; it makes containers only for waiting calls.
     bounds: Option<catalog::Pool>,
-    ready: VecDeque<Member>,
+    ready: VecDeque<Box<Member>>,
     starting: usize,
     in_use: usize,
     /// Taken from the reserve and not yet replaced.
@@ -86,7 +86,11 @@ impl Peak {
     fn turn(&mut self, at: Instant) {
         let passed = at.saturating_duration_since(self.turned);
         if passed >= PEAK_WINDOW {
-            self.before = if passed < 2 * PEAK_WINDOW { self.now } else { 0 };
+            self.before = if passed < 2 * PEAK_WINDOW {
+                self.now
+            } else {
+                0
+            };
             self.now = 0;
             self.turned = at;
         }
@@ -104,14 +108,18 @@ impl Pools {
         &mut self,
         wanted: Vec<(Recipe, catalog::Pool)>,
         now: Instant,
-    ) -> Vec<Member> {
+    ) -> Vec<Box<Member>> {
         for pool in self.by_key.values_mut() {
             pool.bounds = None;
         }
         for (recipe, bounds) in wanted {
             let pool = self.pool(&Arc::new(recipe), now);
-            let min = pool.bounds.map_or(bounds.min, |had| had.min.max(bounds.min));
-            let max = pool.bounds.map_or(bounds.max, |had| had.max.max(bounds.max));
+            let min = pool
+                .bounds
+                .map_or(bounds.min, |had| had.min.max(bounds.min));
+            let max = pool
+                .bounds
+                .map_or(bounds.max, |had| had.max.max(bounds.max));
             pool.bounds = Some(catalog::Pool { min, max });
             pool.recover();
         }
@@ -204,7 +212,7 @@ impl Pools {
 
     /// A container was made: for the first call that still waits, or for the reserve. Hands back
     /// one that nobody wants.
-    pub(super) fn publish(&mut self, member: Member) -> Option<Member> {
+    pub(super) fn publish(&mut self, member: Box<Member>) -> Option<Box<Member>> {
         let Some(pool) = self.by_key.get_mut(&member.recipe.key) else {
             return Some(member);
         };
@@ -238,7 +246,9 @@ impl Pools {
         };
         pool.starting = pool.starting.saturating_sub(1);
         let lasting = error.is_lasting();
-        pool.failures = pool.failures.saturating_add(if lasting { DEGRADED } else { 1 });
+        pool.failures = pool
+            .failures
+            .saturating_add(if lasting { DEGRADED } else { 1 });
         let wait = BACKOFF_FIRST * 2_u32.saturating_pow(pool.failures.min(10) - 1);
         pool.retry_at = Some(now + wait.min(BACKOFF_LAST));
         pool.cause = Some(Arc::new(error));
@@ -254,7 +264,7 @@ impl Pools {
 
     /// Takes out what must be removed: dead containers, and those that waited longer than `idle`.
     /// Forgets pools that nobody asked for in that time.
-    pub(super) fn expire(&mut self, idle: Duration, now: Instant) -> Vec<Member> {
+    pub(super) fn expire(&mut self, idle: Duration, now: Instant) -> Vec<Box<Member>> {
         let mut old = Vec::new();
         for pool in self.by_key.values_mut() {
             let (keep, out) = std::mem::take(&mut pool.ready)
@@ -275,7 +285,7 @@ impl Pools {
 
     /// Takes the longest waiting container of the fullest pool, to make room for a call that needs
     /// another kind.
-    pub(super) fn evict(&mut self, not: &Key) -> Option<Member> {
+    pub(super) fn evict(&mut self, not: &Key) -> Option<Box<Member>> {
         self.by_key
             .iter_mut()
             .filter(|(key, _)| *key != not)
@@ -286,7 +296,7 @@ impl Pools {
     }
 
     /// Takes out every ready container, and tells every waiting call that the daemon stops.
-    pub(super) fn clear(&mut self) -> Vec<Member> {
+    pub(super) fn clear(&mut self) -> Vec<Box<Member>> {
         let mut all = Vec::new();
         for (_, mut pool) in self.by_key.drain() {
             all.extend(pool.ready.drain(..));

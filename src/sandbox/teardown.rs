@@ -1,6 +1,7 @@
 //! The end of every container: removal by name with force, retried, then left to the sweep; and the
 //! sweep, which removes what this instance left behind in an earlier life.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use metrics::counter;
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
 
 use super::Error;
-use super::engine::Engine;
+use super::engine::{Engine, Removed};
 use super::member::{Counted, Registry, Waste};
 use super::recipe::{LABEL_BOOT, LABEL_DEADLINE, Owner, unix_seconds};
 
@@ -19,6 +20,12 @@ const RETRIES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(4),
 ];
+
+/// Pauses between looks at a container that the engine is removing, in milliseconds.
+const GOING: [u64; 9] = [10, 20, 40, 80, 160, 320, 640, 1280, 2560];
+
+/// Pause between two looks at what is left during a drain.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Removes what the queue brings, and sweeps.
 #[derive(Debug)]
@@ -55,20 +62,20 @@ impl Reaper {
         }
     }
 
-    /// Removes everything that this process is responsible for, running or not, and waits until
-    /// the queue is through, at most for `bound`.
+    /// Removes everything that this boot made, running or not, and waits until the engine lists none
+    /// of it, at most for `bound`.
     pub(super) async fn drain(&self, bound: Duration) {
-        let removals = self.registry.snapshot().into_iter().map(|name| async move {
-            match self.engine.remove(&name).await {
-                Ok(()) => self.registry.forget(&name),
-                Err(error) => {
-                    tracing::warn!(container = name, error = error.line(), "not removed yet");
-                }
-            }
-        });
         let all = async {
+            // Containers that are being made now are not listed yet, but known.
+            let removals = self.registry.snapshot().into_iter().map(|name| async move {
+                drop(self.see_off(&name).await);
+            });
             futures::future::join_all(removals).await;
             self.registry.emptied().await;
+            while let Err(left) = self.clear().await {
+                tracing::debug!(left, "not drained yet");
+                tokio::time::sleep(LOOK).await;
+            }
         };
         if tokio::time::timeout(bound, all).await.is_err() {
             let left = self.registry.snapshot().len();
@@ -76,11 +83,30 @@ impl Reaper {
         }
     }
 
+    /// Removes what the engine lists of this boot; an error says why that may not be all.
+    async fn clear(&self) -> Result<(), String> {
+        if self.engine.client().is_err() {
+            return Ok(());
+        }
+        let found = self.engine.list(&self.owner.instance).await;
+        let found = found.map_err(|error| error.line())?;
+        let mut left = Ok(());
+        for container in found
+            .iter()
+            .filter(|container| is_of(container, &self.owner.boot))
+        {
+            let name = name_of(container);
+            drop(self.engine.remove(&name).await);
+            left = Err(name);
+        }
+        left
+    }
+
     async fn end(&self, waste: Waste) {
         let _counted = Counted::new("teardown");
         let mut waits = RETRIES.into_iter();
         loop {
-            let error = match self.engine.remove(&waste.name).await {
+            let error = match self.see_off(&waste.name).await {
                 Ok(()) => {
                     self.registry.forget(&waste.name);
                     return;
@@ -94,6 +120,17 @@ impl Reaper {
                 None => return self.leave(waste, &error),
             }
         }
+    }
+
+    /// Removes a container, and waits until the engine has no trace of it: until then it counts.
+    async fn see_off(&self, name: &str) -> Result<(), Error> {
+        for pause in GOING {
+            if self.engine.remove(name).await? == Removed::Gone {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        Ok(())
     }
 
     fn leave(&self, waste: Waste, error: &Error) {
@@ -114,14 +151,16 @@ impl Reaper {
         let before = self.registry.snapshot();
         let found = self.engine.list(&self.owner.instance).await?;
         let now = unix_seconds();
+        let mut left: HashSet<String> = found.iter().map(name_of).collect();
         for container in &found {
             let name = name_of(container);
             let known = before.contains(&name) || self.registry.knows(&name);
             if !is_leftover(container, &self.owner.boot, now, known) {
                 continue;
             }
-            match self.engine.remove(&name).await {
+            match self.see_off(&name).await {
                 Ok(()) => {
+                    left.remove(&name);
                     counter!("switchboard_sandbox_sweep_removals_total").increment(1);
                     tracing::info!(container = name, "swept a leftover container");
                 }
@@ -131,33 +170,28 @@ impl Reaper {
                 }
             }
         }
-        // What the engine no longer lists is gone, and what was just removed is not listed next
-        // time; only then does its capacity come back.
-        self.orphans()
-            .retain(|(name, _permit)| found.iter().any(|container| name_of(container) == *name));
+        // What the engine no longer lists is gone, and so is what was just removed; only then does
+        // its capacity come back.
+        self.orphans().retain(|(name, _permit)| left.contains(name));
         Ok(())
     }
 }
 
 /// Whether nobody answers for a container of this instance: another boot made it, or this boot does
 /// not know it, or its deadline has passed.
-pub(super) fn is_leftover(
-    container: &ContainerSummary,
-    boot: &str,
-    now: u64,
-    known: bool,
-) -> bool {
-    let label = |key: &str| {
-        container
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(key))
-            .map(String::as_str)
-    };
-    let late = label(LABEL_DEADLINE)
+pub(super) fn is_leftover(container: &ContainerSummary, boot: &str, now: u64, known: bool) -> bool {
+    let late = label(container, LABEL_DEADLINE)
         .and_then(|at| at.parse::<u64>().ok())
         .is_none_or(|at| at < now);
-    label(LABEL_BOOT) != Some(boot) || !known || late
+    !is_of(container, boot) || !known || late
+}
+
+fn is_of(container: &ContainerSummary, boot: &str) -> bool {
+    label(container, LABEL_BOOT) == Some(boot)
+}
+
+fn label<'c>(container: &'c ContainerSummary, name: &str) -> Option<&'c str> {
+    container.labels.as_ref()?.get(name).map(String::as_str)
 }
 
 fn name_of(container: &ContainerSummary) -> String {

@@ -8,10 +8,12 @@ mod walk;
 
 use serde_json::Value;
 
-use super::reader::{Bounds, read};
+use super::flaw::FlawKind;
+use super::notation::translate;
+use super::reader::read;
 use super::validator::Compiled;
-use super::violation::{MASK, Violation, explain};
-use super::{Change, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, kind_of};
+use super::violation::{MASK, MAX_VIOLATIONS, Violation, explain, short_pointer};
+use super::{BOUNDS, Change, Error, kind_of};
 use crate::catalog::Tool;
 
 use walk::Walk;
@@ -23,13 +25,14 @@ const MAX_TEXT: usize = 200;
 /// How often arguments are unpacked that were encoded as a string.
 const MAX_UNWRAPS: usize = 2;
 
-/// Repairs `value` for `tool`, and checks the result.
+/// Reads and repairs arguments for `tool`, and checks the result.
 pub(super) fn repair(
     tool: &Tool,
     compiled: &Compiled,
-    value: Value,
+    arguments_json: &str,
 ) -> Result<(Value, Vec<Change>), Error> {
     let mut log = Log::new(compiled.sensitive);
+    let value = read_loosely(arguments_json, &mut log)?;
     let object = unwrap_text(value, &mut log)?;
     match mend(tool, compiled, &object, log.clone()) {
         Ok(done) => Ok(done),
@@ -42,16 +45,30 @@ pub(super) fn repair(
     }
 }
 
+/// Reads JSON, or text that says the same in another notation.
+fn read_loosely(text: &str, log: &mut Log) -> Result<Value, Error> {
+    let flaw = match read(text, BOUNDS) {
+        Ok(value) => return Ok(value),
+        Err(flaw) => flaw,
+    };
+    let notation = matches!(flaw.kind, FlawKind::Syntax | FlawKind::Text);
+    let read_again = |text: String| read(&text, BOUNDS).ok();
+    match translate(text).filter(|_| notation).and_then(read_again) {
+        Some(value) => {
+            let source = Value::String(text.to_owned());
+            log.add("notation", "", Some(&source), Some(&value));
+            Ok(value)
+        }
+        None => Err(Error::Unreadable(flaw)),
+    }
+}
+
 /// Unpacks arguments that were encoded as a JSON string, at most twice.
 fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
-    let bounds = Bounds {
-        bytes: MAX_ARGUMENTS_BYTES,
-        depth: MAX_DEPTH,
-    };
     let mut current = value;
     for _ in 0..MAX_UNWRAPS {
         let Value::String(text) = &current else { break };
-        let Ok(inner) = read(text, bounds) else { break };
+        let Ok(inner) = read(text, BOUNDS) else { break };
         log.add("decode", "", Some(&current), Some(&inner));
         current = inner;
     }
@@ -97,12 +114,12 @@ fn mend(
     if !walk.conflicts.is_empty() {
         return Err(refusal(walk.conflicts, walk.log));
     }
-    if !compiled.root.is_valid(&value) {
+    if !compiled.is_valid(&value) {
         return Err(unmended(compiled, object, &value, walk.log));
     }
     let (plain, plain_log) = (value.clone(), walk.log.clone());
     walk.settle_root(&mut value, true);
-    if !compiled.root.is_valid(&value) {
+    if !compiled.is_valid(&value) {
         // A default can break a rule between properties: then none is given.
         value = plain;
         walk.log = plain_log;
@@ -116,21 +133,20 @@ fn mend(
 
 fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
     let total = violations.len();
-    violations.truncate(super::violation::MAX_VIOLATIONS);
+    violations.truncate(MAX_VIOLATIONS);
     Error::Violations {
         violations,
         total,
-        repairs: log.finish(),
+        repairs: log.tried(),
     }
 }
 
 /// The violations of the object as it came, less those that the repairs healed.
 fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
-    let explain_all = |value| explain(compiled.root.iter_errors(value), compiled.schema());
-    let (original, total) = explain_all(object);
+    let (original, total) = explain(compiled, object);
     let left = match log.count() {
         0 => original.clone(),
-        _ => explain_all(repaired).0,
+        _ => explain(compiled, repaired).0,
     };
     let remains = |violation: &&Violation| {
         left.iter().any(|other| {
@@ -148,7 +164,7 @@ fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> 
     Error::Violations {
         violations,
         total,
-        repairs: log.finish(),
+        repairs: log.tried(),
     }
 }
 
@@ -183,7 +199,7 @@ impl Log {
         }
         self.changes.push(Change {
             kind: kind.to_owned(),
-            pointer: pointer.to_owned(),
+            pointer: short_pointer(pointer),
             from,
             to,
         });
@@ -206,6 +222,14 @@ impl Log {
             self.push(&change.kind, &change.pointer, change.from, change.to);
         }
         self.unlisted += other.unlisted;
+    }
+
+    /// The changes as part of an error, which has less room.
+    fn tried(mut self) -> Vec<Change> {
+        let surplus = self.changes.len().saturating_sub(MAX_VIOLATIONS);
+        self.changes.truncate(MAX_VIOLATIONS);
+        self.unlisted += surplus;
+        self.finish()
     }
 
     fn finish(mut self) -> Vec<Change> {

@@ -17,7 +17,8 @@ use crate::catalog::{
     Command, Limits, Pool, Profile, Repair, Risk, Runtime, Stdin, Target, Tier, Tool,
 };
 
-pub(super) fn tool(schema: Value) -> Tool {
+/// A tool with this input schema.
+pub(crate) fn tool(schema: Value) -> Tool {
     let profile = Profile {
         name: "plain".to_owned(),
         image: "shell".to_owned(),
@@ -72,6 +73,10 @@ fn check(schema: Value, arguments: &str) -> Result<Arguments, Error> {
 }
 
 /// A schema with the one property `v`.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "reads better at the many places of use"
+)]
 fn one(schema: Value) -> Value {
     json!({"type": "object", "properties": {"v": schema}})
 }

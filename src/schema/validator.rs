@@ -1,13 +1,14 @@
-//! Compiles one tool's schemas: a [`Tool`] in, a [`Compiled`] or the reason why not out. Offline,
+//! Compiles one tool's schemas: a [`Tool`] in, a [`Pair`] or the reason why not out. Offline,
 //! with regular expressions whose cost is bounded. Checks no call by itself.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{Draft, Keyword, PatternOptions, Registry, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::shallow::{Shallow, flatten};
 use crate::catalog::Tool;
 
 /// Keyword under which a pattern with look-around or back-references is compiled.
@@ -22,18 +23,56 @@ const MAX_HARD_TEXT: usize = 4096;
 const MAX_REGEX: usize = 4 << 20;
 /// Places of one schema for which a validator of their own is kept.
 const MAX_BRANCHES: usize = 1024;
+/// Values in arguments beyond which only the first error is looked for: each costs memory.
+const MAX_COLLECTED: usize = 50_000;
+/// Most errors looked at.
+const MAX_ERRORS: usize = 2_000;
 /// Base URI under which a tool's schema refers to itself.
 const BASE: &str = "json-schema:///tool";
 
 /// The validators of one tool.
+#[derive(Debug)]
+pub(super) struct Pair {
+    /// Of the arguments.
+    pub(super) input: Compiled,
+    /// Of the data of a successful reply.
+    pub(super) output: Option<Compiled>,
+}
+
+impl Pair {
+    /// Compiles the schemas of `tool`. The error says which part of which schema cannot be used.
+    pub(super) fn build(tool: &Arc<Tool>) -> Result<Self, String> {
+        let build = |side, name| {
+            Compiled::build(tool, side)
+                .map_err(|why| format!("the {name} schema cannot be used: {why}"))
+        };
+        Ok(Self {
+            input: build(Side::Input, "input")?,
+            output: match tool.output_schema {
+                Some(_) => Some(build(Side::Output, "output")?),
+                None => None,
+            },
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Input,
+    Output,
+}
+
+/// One schema of a tool, compiled.
 pub(super) struct Compiled {
     tool: Arc<Tool>,
-    /// The input schema as compiled, where it is not the tool's own.
+    side: Side,
+    /// The schema as compiled, where it is not the tool's own.
     rewritten: Option<Value>,
-    pub(super) root: Validator,
-    pub(super) output: Option<Validator>,
-    /// Whether any part of the input is marked as secret.
+    root: Validator,
+    /// Whether any part of the schema is marked as secret.
     pub(super) sensitive: bool,
+    /// The form that tells where errors are, made at the first error.
+    shallow: OnceLock<Option<Shallow>>,
     branches: Mutex<HashMap<String, Option<Arc<Validator>>>>,
 }
 
@@ -41,50 +80,80 @@ impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compiled")
             .field("tool", &self.tool.name)
+            .field("side", &self.side)
             .finish_non_exhaustive()
     }
 }
 
 impl Compiled {
-    /// Compiles the schemas of `tool`. The error says which part of which schema cannot be used.
-    pub(super) fn build(tool: &Arc<Tool>) -> Result<Self, String> {
+    fn build(tool: &Arc<Tool>, side: Side) -> Result<Self, String> {
         let mut rewritten = None;
-        let root = compile(&tool.input_schema, &mut rewritten)
-            .map_err(|why| format!("the input schema cannot be used: {why}"))?;
-        let output = match &tool.output_schema {
-            None => None,
-            Some(schema) => Some(
-                compile(schema, &mut None)
-                    .map_err(|why| format!("the output schema cannot be used: {why}"))?,
-            ),
-        };
+        let schema = side_of(tool, side);
         Ok(Self {
-            sensitive: any_object(&tool.input_schema, &is_sensitive),
+            root: compile(schema, &mut rewritten)?,
+            sensitive: any_object(schema, &is_sensitive),
             tool: Arc::clone(tool),
+            side,
             rewritten,
-            root,
-            output,
+            shallow: OnceLock::new(),
             branches: Mutex::default(),
         })
     }
 
-    /// The input schema as compiled.
+    /// The schema as compiled.
     pub(super) fn schema(&self) -> &Value {
-        self.rewritten.as_ref().unwrap_or(&self.tool.input_schema)
+        self.rewritten
+            .as_ref()
+            .unwrap_or_else(|| side_of(&self.tool, self.side))
     }
 
-    /// The validator of the part of the input schema at `pointer`, compiled on first use.
-    pub(super) fn branch(&self, pointer: &str) -> Option<Arc<Validator>> {
-        self.cached(pointer, || {
-            let registry = Registry::new()
-                .add(BASE, self.schema())
-                .and_then(jsonschema::RegistryBuilder::prepare)
-                .ok()?;
-            let reference = format!("{BASE}#{}", encode(pointer));
-            options()
-                .with_registry(&registry)
-                .build(&json!({"$ref": reference}))
-                .ok()
+    /// Whether `value` fits the whole schema.
+    pub(super) fn is_valid(&self, value: &Value) -> bool {
+        self.root.is_valid(value)
+    }
+
+    /// Whether `value` fits the part of the schema at `pointer`.
+    pub(super) fn fits(&self, pointer: &str, value: &Value) -> bool {
+        if pointer.is_empty() {
+            return self.is_valid(value);
+        }
+        self.branch(pointer)
+            .is_some_and(|validator| validator.is_valid(value))
+    }
+
+    /// The first error against the whole schema.
+    pub(super) fn first_error<'v>(&self, value: &'v Value) -> Option<ValidationError<'v>> {
+        self.root.validate(value).err()
+    }
+
+    /// The validator of the part of the schema at `pointer`, compiled on first use.
+    fn branch(&self, pointer: &str) -> Option<Arc<Validator>> {
+        self.cached(&format!("deep {pointer}"), || {
+            compile_part(self.schema(), pointer)
+        })
+    }
+
+    fn shallow(&self) -> Option<&Shallow> {
+        self.shallow.get_or_init(|| flatten(self.schema())).as_ref()
+    }
+
+    /// The schema that the errors of [`Compiled::locator`] speak of.
+    pub(super) fn located_schema(&self) -> &Value {
+        self.shallow()
+            .map_or_else(|| self.schema(), |shallow| &shallow.schema)
+    }
+
+    /// Where the place at `pointer` of the schema stands in [`Compiled::located_schema`].
+    pub(super) fn located(&self, pointer: &str) -> String {
+        self.shallow()
+            .map_or_else(|| pointer.to_owned(), |shallow| shallow.place_of(pointer))
+    }
+
+    /// The validator to collect errors with, of the part of [`Compiled::located_schema`] at
+    /// `pointer`. Its errors say nothing of what is inside alternatives.
+    pub(super) fn locator(&self, pointer: &str) -> Option<Arc<Validator>> {
+        self.cached(&format!("shallow {pointer}"), || {
+            compile_part(self.located_schema(), pointer)
         })
     }
 
@@ -118,6 +187,45 @@ impl Compiled {
 pub(super) fn is_sensitive(schema: &Map<String, Value>) -> bool {
     schema.get("writeOnly") == Some(&Value::Bool(true))
         || schema.get("format").and_then(Value::as_str) == Some("password")
+}
+
+/// The errors of `value`, at most one when it is so large that all would be too many to hold.
+pub(super) fn collect_errors<'v>(
+    validator: &'v Validator,
+    value: &'v Value,
+) -> Vec<ValidationError<'v>> {
+    if count(value) > MAX_COLLECTED {
+        return validator.validate(value).err().into_iter().collect();
+    }
+    validator.iter_errors(value).take(MAX_ERRORS).collect()
+}
+
+/// How many values `value` holds, itself included.
+pub(super) fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(count).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    }
+}
+
+fn side_of(tool: &Tool, side: Side) -> &Value {
+    match (side, &tool.output_schema) {
+        (Side::Output, Some(schema)) => schema,
+        (Side::Output, None) | (Side::Input, _) => &tool.input_schema,
+    }
+}
+
+fn compile_part(schema: &Value, pointer: &str) -> Option<Validator> {
+    let registry = Registry::new()
+        .add(BASE, schema)
+        .and_then(jsonschema::RegistryBuilder::prepare)
+        .ok()?;
+    let reference = format!("{BASE}#{}", encode(pointer));
+    options()
+        .with_registry(&registry)
+        .build(&json!({"$ref": reference}))
+        .ok()
 }
 
 fn options<'r>() -> jsonschema::ValidationOptions<'r> {
@@ -190,7 +298,7 @@ fn move_hard_patterns(schema: &mut Value) -> bool {
 }
 
 /// Whether the member `key` of a schema holds values, not schemas.
-fn holds_data(key: &str) -> bool {
+pub(super) fn holds_data(key: &str) -> bool {
     matches!(key, "default" | "const" | "enum" | "example" | "examples")
 }
 
@@ -223,7 +331,7 @@ fn deeper_than(value: &Value, limit: usize) -> bool {
 }
 
 /// A JSON Pointer as a URI fragment.
-fn encode(pointer: &str) -> String {
+pub(super) fn encode(pointer: &str) -> String {
     const KEEP: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
         .remove(b'/')
         .remove(b'~')

@@ -3,22 +3,27 @@
 
 mod phrase;
 
-use jsonschema::ValidationError;
+use std::sync::Arc;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{ValidationError, Validator};
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reader::join;
-use super::validator::{HARD_PATTERN, is_sensitive};
+use super::shallow::union_of;
+use super::validator::{Compiled, HARD_PATTERN, collect_errors, count, is_sensitive};
 
-pub(super) use phrase::{MASK, named, nearest};
+pub(super) use phrase::{MASK, named, nearest, short_pointer};
 
 /// Most violations that are reported of one call.
 pub(super) const MAX_VIOLATIONS: usize = 20;
-/// Most errors looked at: a megabyte of wrong items has as many.
-const MAX_ERRORS: usize = 2_000;
 /// Most alternatives within alternatives that are looked into.
 const MAX_UNIONS: usize = 8;
+/// Most alternatives of one place, and most values in it, that are compared.
+const MAX_BRANCHES: usize = 64;
+const MAX_COMPARED: usize = 5_000;
 
 /// One place where the arguments are not what the schema says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,88 +43,178 @@ pub struct Violation {
     pub got: Value,
 }
 
-/// Explains `errors` of a value checked against `schema`, at most [`MAX_VIOLATIONS`]; the number
-/// is how many were found in all.
-pub(super) fn explain<'e>(
-    errors: impl Iterator<Item = ValidationError<'e>>,
-    schema: &Value,
-) -> (Vec<Violation>, usize) {
-    let mut found: Vec<Violation> = Vec::new();
-    let mut total = 0;
-    for error in errors.take(MAX_ERRORS) {
-        let mut some = Vec::new();
-        explain_one(&error, schema, &mut some, 0);
-        for violation in some {
-            if found.contains(&violation) {
-                continue;
-            }
-            total += 1;
-            if found.len() < MAX_VIOLATIONS {
-                found.push(violation);
-            }
-        }
+/// Explains why `value` does not fit, in at most [`MAX_VIOLATIONS`] places; the number is how many
+/// were found in all. Empty for a value that fits.
+pub(super) fn explain(compiled: &Compiled, value: &Value) -> (Vec<Violation>, usize) {
+    let mut explainer = Explainer {
+        compiled,
+        found: Vec::new(),
+        total: 0,
+    };
+    if !compiled.is_valid(value) {
+        explainer.explain_all(value);
     }
-    (found, total)
+    (explainer.found, explainer.total)
 }
 
-fn explain_one(
-    error: &ValidationError<'_>,
-    schema: &Value,
-    out: &mut Vec<Violation>,
+/// What errors are about: a part of a schema, and the place of the value it was applied to.
+#[derive(Clone, Copy)]
+struct Frame<'s> {
+    /// The schema that references are resolved in.
+    root: &'s Value,
+    /// The part of it at which evaluation paths begin.
+    start: &'s Value,
+    place: &'s str,
+    sensitive: bool,
+    /// How many alternatives lie around it.
     level: usize,
-) {
-    let site = Site::new(error, schema);
-    match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } if level < MAX_UNIONS => {
-            explain_union(&site, context, schema, out, level);
+}
+
+impl<'s> Frame<'s> {
+    fn whole(schema: &'s Value) -> Self {
+        Self {
+            root: schema,
+            start: schema,
+            place: "",
+            sensitive: false,
+            level: 0,
         }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            out.extend(unexpected.iter().map(|name| site.unknown(name)));
-        }
-        Kind::Required { property } => {
-            out.push(site.missing(property.as_str().unwrap_or_default(), schema));
-        }
-        _ => out.push(site.plain()),
     }
 }
 
-/// Reports the errors of the alternative that the value comes nearest to.
-fn explain_union(
-    site: &Site<'_>,
-    context: &[Vec<ValidationError<'static>>],
-    schema: &Value,
-    out: &mut Vec<Violation>,
-    level: usize,
-) {
-    let here = |error: &ValidationError<'_>| error.instance_path().as_str() == site.place();
-    let nearest = context
-        .iter()
-        .filter(|errors| {
-            !errors
+struct Explainer<'s> {
+    compiled: &'s Compiled,
+    found: Vec<Violation>,
+    total: usize,
+}
+
+impl Explainer<'_> {
+    fn explain_all(&mut self, value: &Value) {
+        if let Some(locator) = self.compiled.locator("") {
+            let frame = Frame::whole(self.compiled.located_schema());
+            for error in collect_errors(&locator, value) {
+                self.explain_one(&error, frame);
+            }
+        }
+        // Some things only the whole schema sees: `unevaluatedProperties` beside alternatives.
+        if self.total == 0
+            && let Some(error) = self.compiled.first_error(value)
+        {
+            self.explain_one(&error, Frame::whole(self.compiled.schema()));
+        }
+    }
+
+    fn explain_one(&mut self, error: &ValidationError<'_>, frame: Frame<'_>) {
+        if self.found.len() >= MAX_VIOLATIONS {
+            self.total += 1;
+            return;
+        }
+        let site = Site::new(error, frame);
+        match error.kind() {
+            Kind::Not { schema } if frame.level < MAX_UNIONS => match union_of(schema) {
+                Some(pointer) => self.explain_union(&site, pointer),
+                None => self.push(site.plain()),
+            },
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                for name in unexpected {
+                    self.push(site.unknown(name));
+                }
+            }
+            Kind::Required { property } => {
+                self.push(site.missing(property.as_str().unwrap_or_default()));
+            }
+            _ => self.push(site.plain()),
+        }
+    }
+
+    /// Reports the errors of the alternative that the value comes nearest to. `pointer` is where
+    /// the alternatives stand in the located schema.
+    fn explain_union(&mut self, site: &Site<'_>, pointer: &str) {
+        let value = site.error.instance().as_ref();
+        let root = self.compiled.located_schema();
+        let group = root.pointer(pointer).and_then(Value::as_object);
+        let Some((keyword, list)) = group.and_then(|group| group.iter().next()) else {
+            return self.push(site.no_alternative(false));
+        };
+        let branches = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        if count(value) > MAX_COMPARED || branches.len() > MAX_BRANCHES {
+            return self.push(site.no_alternative(false));
+        }
+        let inner = join(pointer, keyword);
+        let places = (0..branches.len()).map(|index| join(&inner, &index.to_string()));
+        let locators: Vec<Arc<Validator>> = places
+            .filter_map(|place| self.compiled.locator(&place))
+            .collect();
+        let tried: Vec<(&Value, Vec<ValidationError<'_>>)> = branches
+            .iter()
+            .zip(&locators)
+            .map(|(branch, locator)| (branch, collect_errors(locator, value)))
+            .collect();
+        if locators.len() < branches.len() || tried.iter().any(|(_, errors)| errors.is_empty()) {
+            return self.push(site.no_alternative(true));
+        }
+        let Some((branch, errors)) = nearest_branch(&tried) else {
+            let mut types: Vec<String> = Vec::new();
+            for error in tried
                 .iter()
-                .any(|error| matches!(error.kind(), Kind::Type { .. }) && here(error))
-        })
-        .min_by_key(|errors| {
+                .flat_map(|(_, errors)| errors)
+                .filter(|one| is_here(one))
+            {
+                let names = type_names(error.kind());
+                types.extend(
+                    names
+                        .into_iter()
+                        .filter(|name| !types.contains(name))
+                        .collect::<Vec<_>>(),
+                );
+            }
+            return self.push(site.wrong_type(&types));
+        };
+        let frame = Frame {
+            root,
+            start: branch,
+            place: &site.place,
+            sensitive: site.sensitive,
+            level: site.level + 1,
+        };
+        for error in errors.iter().take(MAX_VIOLATIONS) {
+            self.explain_one(error, frame);
+        }
+    }
+
+    fn push(&mut self, violation: Violation) {
+        if self.found.contains(&violation) {
+            return;
+        }
+        self.total += 1;
+        if self.found.len() < MAX_VIOLATIONS {
+            self.found.push(violation);
+        }
+    }
+}
+
+/// Whether an error is about the very value that was checked, not a part of it.
+fn is_here(error: &ValidationError<'_>) -> bool {
+    error.instance_path().is_empty()
+}
+
+/// The alternative with the fewest errors, of those that allow the value's type; one whose tag is
+/// another comes last.
+fn nearest_branch<'t, 'e>(
+    tried: &'t [(&'t Value, Vec<ValidationError<'e>>)],
+) -> Option<&'t (&'t Value, Vec<ValidationError<'e>>)> {
+    let wrong_type =
+        |error: &ValidationError<'_>| matches!(error.kind(), Kind::Type { .. }) && is_here(error);
+    tried
+        .iter()
+        .filter(|(_, errors)| !errors.iter().any(wrong_type))
+        .min_by_key(|(_, errors)| {
             let other_tag = errors.iter().any(|error| {
-                matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. }) && !here(error)
+                matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. }) && !is_here(error)
             });
             (other_tag, errors.len())
-        });
-    if let Some(errors) = nearest {
-        for error in errors.iter().take(MAX_VIOLATIONS) {
-            explain_one(error, schema, out, level + 1);
-        }
-        return;
-    }
-    let mut types: Vec<String> = Vec::new();
-    for error in context.iter().flatten().filter(|error| here(error)) {
-        for name in type_names(error.kind()) {
-            if !types.contains(&name) {
-                types.push(name);
-            }
-        }
-    }
-    out.push(site.wrong_type(&types));
+        })
 }
 
 /// The types that a `type` error allows.
@@ -140,51 +235,63 @@ fn type_names(kind: &Kind) -> Vec<String> {
 /// An error with the schemas that led to it.
 struct Site<'e> {
     error: &'e ValidationError<'e>,
-    /// The schema objects from the root down to the one that holds the failed keyword.
+    root: &'e Value,
+    /// The schema objects from the start of the part down to the holder of the failed keyword.
     chain: Vec<&'e Map<String, Value>>,
+    place: String,
+    sensitive: bool,
+    level: usize,
 }
 
 impl<'e> Site<'e> {
-    fn new(error: &'e ValidationError<'_>, schema: &'e Value) -> Self {
+    fn new(error: &'e ValidationError<'_>, frame: Frame<'e>) -> Self {
+        let path = error.evaluation_path().as_str();
+        // A part was compiled by way of a reference to it.
+        let path = path.strip_prefix("/$ref").unwrap_or(path);
+        let chain = chain(frame.root, frame.start, path);
         Self {
-            chain: chain(schema, error.evaluation_path().as_str()),
+            sensitive: frame.sensitive || chain.iter().any(|schema| is_sensitive(schema)),
+            place: format!("{}{}", frame.place, error.instance_path().as_str()),
+            root: frame.root,
+            level: frame.level,
+            chain,
             error,
         }
     }
 
-    fn place(&self) -> &str {
-        self.error.instance_path().as_str()
-    }
-
-    fn sensitive(&self) -> bool {
-        self.chain.iter().any(|schema| is_sensitive(schema))
-    }
-
-    fn violation(&self, pointer: String, expected: Value, got: Value, words: &str) -> Violation {
+    fn violation(&self, pointer: &str, expected: Value, got: Value, words: &str) -> Violation {
         let kind = match self.error.kind().keyword() {
             HARD_PATTERN => "pattern",
             keyword => keyword,
         };
         Violation {
             kind: kind.to_owned(),
-            message: format!("{} {words}", named(&pointer)),
-            pointer,
+            message: format!("{} {words}", named(pointer)),
+            pointer: short_pointer(pointer),
             expected,
             got,
         }
     }
 
     fn wrong_type(&self, types: &[String]) -> Violation {
-        let (came, got) = phrase::came(self.error.instance(), self.sensitive());
+        let (came, got) = phrase::came(self.error.instance(), self.sensitive);
         let (wanted, expected) = phrase::types(types);
-        let place = self.place().to_owned();
-        let mut violation = self.violation(
-            place,
-            expected,
-            got,
-            &format!("must be {wanted}, but is {came}"),
-        );
+        let words = format!("must be {wanted}, but is {came}");
+        let mut violation = self.violation(&self.place, expected, got, &words);
         violation.kind = "type".to_owned();
+        violation
+    }
+
+    /// None of the alternatives fits, or with `several` more than one.
+    fn no_alternative(&self, several: bool) -> Violation {
+        let words = if several {
+            "must fit exactly one of the alternatives, but fits several: give what tells them apart"
+        } else {
+            "must fit one of the alternatives"
+        };
+        let (_, got) = phrase::came(self.error.instance(), self.sensitive);
+        let mut violation = self.violation(&self.place, Value::Null, got, words);
+        violation.kind = if several { "oneOf" } else { "anyOf" }.to_owned();
         violation
     }
 
@@ -194,13 +301,13 @@ impl<'e> Site<'e> {
             return self.wrong_type(&types);
         }
         let (mut words, expected) = phrase::wanted(self.error);
-        let (came, got) = phrase::came_to(self.error, self.sensitive());
+        let (came, got) = phrase::came_to(self.error, self.sensitive);
         if !came.is_empty() {
             words = format!("{words}, but {came}");
         }
         if let (Kind::Enum { options }, Value::String(given)) =
             (self.error.kind(), self.error.instance().as_ref())
-            && !self.sensitive()
+            && !self.sensitive
         {
             let names = options
                 .as_array()
@@ -209,7 +316,7 @@ impl<'e> Site<'e> {
                 .filter_map(Value::as_str);
             words.push_str(&phrase::did_you_mean(nearest(given, names)));
         }
-        self.violation(self.place().to_owned(), expected, got, &words)
+        self.violation(&self.place, expected, got, &words)
     }
 
     fn known(&self) -> Vec<&'e str> {
@@ -233,14 +340,14 @@ impl<'e> Site<'e> {
         }
         let expected = serde_json::json!({"properties": known});
         let got = Value::String(phrase::shorten(name));
-        self.violation(join(self.place(), name), expected, got, &words)
+        self.violation(&join(&self.place, name), expected, got, &words)
     }
 
-    fn missing(&self, name: &str, root: &Value) -> Violation {
+    fn missing(&self, name: &str) -> Violation {
         let holder = self.chain.last();
         let property = holder
             .and_then(|schema| schema.get("properties")?.get(name))
-            .map(|property| resolve(root, property));
+            .map(|property| resolve(self.root, property));
         let mut words = "is missing".to_owned();
         if let Some(schema) = property {
             words.push_str(&phrase::describe(schema));
@@ -253,7 +360,7 @@ impl<'e> Site<'e> {
             words.push_str(&format!("; you gave `{}`", phrase::shorten(near)));
         }
         let expected = property.map_or(Value::Null, phrase::outline);
-        self.violation(join(self.place(), name), expected, Value::Null, &words)
+        self.violation(&join(&self.place, name), expected, Value::Null, &words)
     }
 }
 
@@ -262,7 +369,7 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut current = schema;
     for _ in 0..16 {
         let target = current.get("$ref").and_then(Value::as_str);
-        match target.and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+        match target.and_then(|target| follow(root, target)) {
             Some(next) => current = next,
             None => break,
         }
@@ -270,16 +377,24 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     current
 }
 
+/// The place in `root` that a reference names.
+fn follow<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
+    let pointer = percent_decode_str(target.strip_prefix('#')?)
+        .decode_utf8()
+        .ok()?;
+    root.pointer(&pointer)
+}
+
 /// The schema objects on an evaluation path, references followed.
-fn chain<'s>(root: &'s Value, path: &str) -> Vec<&'s Map<String, Value>> {
+fn chain<'s>(root: &'s Value, start: &'s Value, path: &str) -> Vec<&'s Map<String, Value>> {
     let mut found = Vec::new();
-    let mut current = root;
+    let mut current = start;
     for token in path.split('/').skip(1) {
         found.extend(current.as_object());
         let token = token.replace("~1", "/").replace("~0", "~");
         let next = if token == "$ref" {
             let target = current.get("$ref").and_then(Value::as_str);
-            target.and_then(|target| root.pointer(target.strip_prefix('#')?))
+            target.and_then(|target| follow(root, target))
         } else {
             match current {
                 Value::Array(items) => token.parse().ok().and_then(|index: usize| items.get(index)),

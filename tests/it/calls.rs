@@ -178,7 +178,7 @@ async fn what_a_tool_prints_before_it_fails_is_kept() {
     assert_eq!(code(&reply), "EXECUTION_ERROR");
     assert_eq!(reply["data"], json!({ "n": 0 }));
     assert_eq!(reply["error"]["details"]["exit_code"], 1);
-    assert_eq!(reply["metadata"]["stderr"], "why\n");
+    assert_eq!(reply["metadata"]["stderr"], "why");
     let reply = sh(&daemon, "true").await;
     assert_eq!(
         (reply["status"].as_str(), &reply["data"]),

@@ -236,10 +236,14 @@ impl Daemon {
 
     async fn until_ready(&self) {
         let url = format!("http://{}/readyz", self.address("metrics"));
-        eventually("the daemon is ready", || async {
-            http(&url).await.0 == 200
-        })
-        .await;
+        let told = Mutex::new(String::new());
+        let ready = || async {
+            let (status, text) = http(&url).await;
+            *told.lock().unwrap() = text;
+            status == 200
+        };
+        let waited = tokio::time::timeout(PATIENCE, until(ready)).await;
+        assert!(waited.is_ok(), "not ready: {}", told.lock().unwrap());
     }
 
     pub async fn channel(&self) -> Channel {
@@ -317,9 +321,9 @@ impl Daemon {
     /// Starts the daemon again in the same folder, after it has ended.
     pub async fn restart(mut self) -> Self {
         self.child = spawn(&self.folder().join("switchboard.toml"));
-        let skip = self.log.len();
+        self.log = Log::default();
         self.log.follow(&mut self.child);
-        self.bound = bound(&self.log, skip);
+        self.bound = bound(&self.log, 0);
         self.until_ready().await;
         self
     }
@@ -369,17 +373,16 @@ pub fn code(reply: &Value) -> &str {
 }
 
 /// Waits until a condition holds, or fails the test.
-pub async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+pub async fn eventually<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) {
+    let waited = tokio::time::timeout(PATIENCE, until(condition)).await;
+    assert!(waited.is_ok(), "never: {what}");
+}
+
+async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
     let mut tick = tokio::time::interval(Duration::from_millis(20));
-    let tried = async {
-        while !condition().await {
-            tick.tick().await;
-        }
-    };
-    assert!(
-        tokio::time::timeout(PATIENCE, tried).await.is_ok(),
-        "never: {what}"
-    );
+    while !condition().await {
+        tick.tick().await;
+    }
 }
 
 /// A small HTTP GET: status and body.

@@ -192,19 +192,11 @@ async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger
         .try_call(request("text.stats", "{\"text\":\"before\"}"))
         .await
         .unwrap();
-    let calls: Vec<_> = (0..50)
-        .map(|n| {
-            let client = daemon.channel();
-            async move {
-                let mut client =
-                    switchboard::proto::tools::tool_service_client::ToolServiceClient::new(
-                        client.await,
-                    );
-                client.call(sh(&format!("sleep 2{n:02}"))).await
-            }
-        })
-        .collect();
-    let calls = futures::future::join_all(calls);
+    let client = daemon.client().await;
+    let calls = futures::future::join_all((0..50).map(|n| {
+        let mut client = client.clone();
+        async move { client.call(sh(&format!("sleep 2{n:02}"))).await }
+    }));
     let killed = async {
         eventually("some calls run", || async {
             (0..50)

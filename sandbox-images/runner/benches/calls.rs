@@ -18,8 +18,17 @@ use switchboard_runner::{Exit, Request};
 #[path = "../tests/it/harness.rs"]
 mod harness;
 
-use harness::{container, shell};
+use harness::{container, fetch, gate, shell};
 
+/// Where the worker bench's container accounts its processor time, by the version of cgroups.
+const USAGE: [(&str, &str, f64); 2] = [
+    (
+        "/sys/fs/cgroup/cpuacct/switchboard-bench",
+        "cpuacct.usage",
+        1e3,
+    ),
+    ("/sys/fs/cgroup/switchboard-bench", "cpu.stat", 1.0),
+];
 const FLAGS: [&str; 3] = [
     "--tmpfs=/tmp:size=16m,mode=1777",
     "--memory=64m",
@@ -68,24 +77,56 @@ async fn fresh(count: usize) {
     quantiles("fresh_container_call", times);
 }
 
-async fn worker(count: usize, parallel: usize) {
-    let sandbox = container("switchboard/runner", &FLAGS).await;
-    let mut times = Vec::new();
+/// Microseconds of processor time that the containers of the worker bench have used.
+fn usage() -> Option<f64> {
+    USAGE.iter().find_map(|(folder, file, unit)| {
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).ok()?;
+        let number = text
+            .split_whitespace()
+            .find_map(|word| word.parse::<f64>().ok())?;
+        Some(number / unit)
+    })
+}
+
+async fn worker(name: &str, (request, stdin): (Request, &[u8]), parallel: usize) {
+    const CALLS: usize = 4000;
+    let mut flags = FLAGS.to_vec();
+    flags.push("--cgroup-parent=/switchboard-bench");
+    let mut sandbox = container("switchboard/runner", &flags).await;
+    let connections = sandbox.connections();
+    let before = usage();
     let begun = Instant::now();
-    for _ in 0..count / parallel {
-        let request = smallest(false);
-        let calls = (0..parallel).map(|_| sandbox.call(&request, b""));
-        times.extend(futures::future::join_all(calls).await.iter().map(|ran| {
-            assert_eq!(ran.report().exit, Exit::Code(2));
-            ran.elapsed
-        }));
-    }
-    let name = format!("worker_call_{parallel}_at_a_time");
+    let run = async {
+        let one = async || {
+            let mut times = Vec::new();
+            for _ in 0..CALLS / parallel {
+                let ran = sandbox.call(&request, stdin).await;
+                assert!(matches!(ran.report().exit, Exit::Code(0 | 2)), "{ran:?}");
+                times.push(ran.elapsed);
+            }
+            times
+        };
+        futures::future::join_all((0..parallel).map(|_| one()))
+            .await
+            .concat()
+    };
+    let times = tokio::select! {
+        times = run => times,
+        () = gate(connections) => panic!("the gate ended"),
+    };
+    let name = format!("worker_{name}_{parallel}_at_a_time");
     row(
         &format!("{name}_rate"),
         times.len() as f64 / begun.elapsed().as_secs_f64(),
         "calls/s",
     );
+    if let Some((before, after)) = before.zip(usage()) {
+        row(
+            &format!("{name}_cpu"),
+            (after - before) / times.len() as f64,
+            "us",
+        );
+    }
     quantiles(&name, times);
 }
 
@@ -102,7 +143,9 @@ async fn flood() {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     fresh(20).await;
-    worker(2000, 1).await;
-    worker(4000, 8).await;
+    for parallel in [1, 8] {
+        worker("exec", (smallest(false), b""), parallel).await;
+        worker("http", fetch(), parallel).await;
+    }
     flood().await;
 }

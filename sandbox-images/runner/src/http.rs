@@ -7,7 +7,7 @@ mod location;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -71,7 +71,17 @@ impl Stop {
 
 /// Runs the mode; `runner http [--max-output BYTES]`. Exits 0 whatever the HTTP status.
 pub fn main() -> ExitCode {
-    match run_process() {
+    let arguments: Vec<_> = std::env::args_os().skip(2).collect();
+    let proxy = std::env::var_os("HTTP_PROXY");
+    serve(
+        &arguments,
+        proxy.as_deref().and_then(OsStr::to_str).unwrap_or_default(),
+    )
+}
+
+/// Runs the mode in this process, with the arguments after `http` and the value of `HTTP_PROXY`.
+pub fn serve(arguments: &[OsString], proxy: &str) -> ExitCode {
+    match run_process(arguments, proxy) {
         Ok(()) => ExitCode::SUCCESS,
         Err(stop) => {
             let (code, why) = stop.exit();
@@ -83,17 +93,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run_process() -> Result<(), Stop> {
-    let arguments: Vec<_> = std::env::args_os().skip(2).collect();
-    let most = match arguments.as_slice() {
+fn run_process(arguments: &[OsString], proxy: &str) -> Result<(), Stop> {
+    let most = match arguments {
         [] => Some(DEFAULT_OUTPUT),
         [flag, bytes] if flag == "--max-output" => bytes.to_str().and_then(|b| b.parse().ok()),
         _ => None,
     };
     let usage = || Stop::Usage("usage: runner http [--max-output BYTES] < call.json".to_owned());
     let most = most.ok_or_else(usage)?;
-    let proxy = std::env::var_os("HTTP_PROXY");
-    let proxy = proxy.as_deref().and_then(OsStr::to_str).unwrap_or_default();
     let mut text = Vec::new();
     io::stdin()
         .lock()

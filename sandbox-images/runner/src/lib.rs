@@ -5,6 +5,10 @@
 //! yamux client. The daemon opens one stream a call; the runner opens one stream for each
 //! connection that a tool makes to its egress port. Every message on a call stream is a frame:
 //! one byte of [`Kind`], four bytes of big-endian payload length, the payload.
+//!
+//! The daemon keeps its half of a call stream open until the result has come: closing or dropping
+//! the stream before cancels the call. The end of stdin ends the sandbox. PID 1 runs as root with
+//! the capabilities SETUID, SETGID and KILL, and tools as users from 10001 on without any.
 
 pub mod chunked;
 pub mod http;

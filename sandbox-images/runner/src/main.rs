@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     match mode.as_deref() {
         None => supervise::main(),
         Some("exec") => stage::main(),
+        Some("http") => switchboard_runner::http::main(),
         Some(_) => ExitCode::from(2),
     }
 }

@@ -1,6 +1,7 @@
 //! The second stage: a helper process that takes its stdin and a plan from PID 1, gives up every
 //! privilege and becomes the tool. Reports a failure on the line to PID 1, never in the tool's output.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -14,9 +15,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use switchboard_runner::http;
+
 use crate::launch::Plan;
 
-/// Runs as the helper. Returns only when there is no tool to become.
+/// Runs as the helper. Returns when there is no tool to become, or when it was the tool itself.
 pub(crate) fn main() -> ExitCode {
     let Ok(mut line) = prepare() else {
         return ExitCode::FAILURE;
@@ -24,9 +27,33 @@ pub(crate) fn main() -> ExitCode {
     let Ok(plan) = receive(&mut line) else {
         return ExitCode::FAILURE;
     };
-    let message = become_tool(&plan);
+    let own = own_arguments(&plan);
+    let message = match (confine(&plan), own) {
+        (Ok(()), Some(arguments)) => {
+            // The end of the line says that the tool has started.
+            drop(line);
+            return http::serve(&arguments, proxy(&plan));
+        }
+        (Ok(()), None) => start(&plan),
+        (Err(message), _) => message,
+    };
     line.write_all(message.as_bytes()).ok();
     ExitCode::FAILURE
+}
+
+/// The arguments of the HTTP client, if that is what shall run: it is this very program, and starting
+/// it once more would cost as much as all the rest of the call.
+fn own_arguments(plan: &Plan) -> Option<Vec<OsString>> {
+    let [program, mode, arguments @ ..] = plan.argv.as_slice() else {
+        return None;
+    };
+    let own = mode == "http" && std::env::current_exe().is_ok_and(|own| own == *program);
+    own.then(|| arguments.iter().map(OsString::from).collect())
+}
+
+fn proxy(plan: &Plan) -> &str {
+    let value = plan.env.iter().rev().find(|(name, _)| name == "HTTP_PROXY");
+    value.map_or("", |(_, value)| value)
 }
 
 /// All that needs no plan, so that it is done before the call comes.
@@ -76,17 +103,11 @@ fn receive(line: &mut UnixStream) -> io::Result<Plan> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Returns what went wrong.
-fn become_tool(plan: &Plan) -> String {
+/// Becomes the program. Returns what went wrong.
+fn start(plan: &Plan) -> String {
     let Some((program, arguments)) = plan.argv.split_first() else {
         return "the command is empty".into();
     };
-    if let Err(error) = confine(plan) {
-        return format!("cannot give up privileges: {error}");
-    }
-    if let Err(error) = std::env::set_current_dir(&plan.cwd) {
-        return format!("cannot enter working directory `{}`: {error}", plan.cwd);
-    }
     let error = Command::new(program)
         .args(arguments)
         .env_clear()
@@ -95,7 +116,14 @@ fn become_tool(plan: &Plan) -> String {
     format!("cannot start `{program}`: {error}")
 }
 
-fn confine(plan: &Plan) -> io::Result<()> {
+/// Limits, user and folder of the tool.
+fn confine(plan: &Plan) -> Result<(), String> {
+    give_up(plan).map_err(|error| format!("cannot give up privileges: {error}"))?;
+    std::env::set_current_dir(&plan.cwd)
+        .map_err(|error| format!("cannot enter working directory `{}`: {error}", plan.cwd))
+}
+
+fn give_up(plan: &Plan) -> io::Result<()> {
     for (resource, wanted) in [
         (Resource::Nofile, plan.open_files),
         (Resource::Fsize, plan.file_bytes),

@@ -56,7 +56,8 @@ fn add<'a>(
     if schema.value.get("additionalProperties").is_some() && schema.value.get("allOf").is_some() {
         return None;
     }
-    for (name, member) in schema.get("properties").iter().flat_map(Spot::members) {
+    let properties = converter.document.properties(&schema);
+    for (name, member) in properties.iter().flat_map(Spot::members) {
         match flat.members.iter().find(|(known, _)| *known == name) {
             Some((_, other)) if other.value == member.value => {}
             Some(_) => return None,

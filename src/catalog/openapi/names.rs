@@ -23,7 +23,7 @@ fn is_plain(byte: u8) -> bool {
 ///
 /// A legal id is its own name. `/` becomes `__`, which therefore no other name may hold by itself.
 /// Everything else is cleaned, and a digest of the whole id is added.
-pub(super) fn from_id(prefix: &str, id: &str) -> String {
+pub(in crate::catalog) fn from_id(prefix: &str, id: &str) -> String {
     let whole = format!("{prefix}{id}");
     if is_legal(&whole) && !id.contains("__") {
         return whole;

@@ -64,7 +64,8 @@ pub(super) fn draft<'a>(
         method,
         path,
     } = *subject;
-    check_path(converter, subject)?;
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    check_path(converter, operation, (path, query))?;
     let server = servers::choose(converter.document, [operation, item, root], settings)?;
     let declared = parameters::read(converter, item, operation, path)?;
     let plan = match (method, operation.get("requestBody")) {
@@ -98,6 +99,7 @@ pub(super) fn draft<'a>(
             method: method.to_owned(),
             server,
             path: path.to_owned(),
+            query: query.to_owned(),
             parameters,
             headers,
             body,
@@ -106,8 +108,11 @@ pub(super) fn draft<'a>(
     })
 }
 
-fn check_path(converter: &Converter<'_>, subject: &Subject<'_, '_>) -> Result<(), Reason> {
-    let path = subject.path;
+fn check_path(
+    converter: &Converter<'_>,
+    operation: &Spot<'_>,
+    (path, query): (&str, &str),
+) -> Result<(), Reason> {
     let plain: String = pieces(path)
         .into_iter()
         .map(|piece| match piece {
@@ -117,16 +122,16 @@ fn check_path(converter: &Converter<'_>, subject: &Subject<'_, '_>) -> Result<()
         .collect();
     let wrong = if !path.starts_with('/') {
         "does not start with `/`"
-    } else if plain.contains(['{', '}']) {
-        "has an unbalanced brace"
-    } else if plain.contains(['?', '#']) {
-        "holds a query or a fragment; declare query parameters instead"
+    } else if plain.contains(['{', '}']) || query.contains(['{', '}']) {
+        "has an unbalanced brace, or an argument behind `?`"
+    } else if path.contains('#') || query.contains('#') {
+        "holds a fragment"
     } else if plain.split('/').any(|part| matches!(part, "." | "..")) {
         "holds dot segments"
     } else {
         return Ok(());
     };
-    Err(converter.reason(subject.operation, format!("path `{path}` {wrong}")))
+    Err(converter.reason(operation, format!("path `{path}` {wrong}")))
 }
 
 fn wanted(declared: &[Declared<'_>], plan: Option<&Plan<'_>>) -> BTreeSet<String> {

@@ -74,7 +74,12 @@ fn read_one<'a>(
     spot: &Spot<'a>,
 ) -> Result<Option<Declared<'a>>, Reason> {
     let Some(name) = spot.text("name").filter(|name| !name.is_empty()) else {
-        return Err(converter.reason(spot, "is a parameter without a name"));
+        converter.note(
+            spot,
+            "name",
+            "is missing, so the parameter cannot be sent; left out",
+        );
+        return Ok(None);
     };
     let place = match spot.text("in") {
         Some("path") => Place::Path,

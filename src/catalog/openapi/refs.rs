@@ -98,6 +98,15 @@ impl Document {
         ))
     }
 
+    /// The properties of a schema. Documents in several files keep the whole map elsewhere at times.
+    pub(super) fn properties<'a>(&'a self, schema: &Spot<'a>) -> Option<Spot<'a>> {
+        let map = schema.get("properties")?;
+        match map.text("$ref") {
+            Some(_) => self.follow_refs(map).ok(),
+            None => Some(map),
+        }
+    }
+
     /// The place that a reference standing at `from` points at.
     pub(super) fn resolve<'a>(&'a self, from: &Spot<'a>, text: &str) -> Result<Spot<'a>, Reason> {
         let fail = |why: &str| {

@@ -46,6 +46,9 @@ pub(super) fn choose(
     let text = text.map_err(fail)?;
     match (Url::parse(&text), &settings.location) {
         (Ok(_), _) => check_server(&text).map_err(fail),
+        (Err(error), _) if error != url::ParseError::RelativeUrlWithoutBase => {
+            Err(fail(format!("server `{text}` is no URL: {error}")))
+        }
         (Err(_), Some(location)) => {
             let joined = Url::parse(location).and_then(|base| base.join(&text));
             match joined {

@@ -154,7 +154,7 @@ impl Exchange<'_> {
             .await?;
         Ok(Got {
             keep,
-            reusable: answered.keep && up.buffer.is_empty(),
+            reusable: answered.keep && up.buffer.is_empty() && !self.asked.claims_connection(),
         })
     }
 

@@ -119,6 +119,11 @@ pub(super) fn parse_asked(buffer: &mut BytesMut) -> Result<Option<Asked>, Malfor
 }
 
 impl Asked {
+    /// Whether it logs its connection in, which must then serve nobody else.
+    pub(super) fn claims_connection(&self) -> bool {
+        values(&self.headers, "authorization").any(is_of_connection)
+    }
+
     /// Whether sending it twice does the same as once, and it can be sent twice.
     pub(super) fn repeatable(&self) -> bool {
         let safe = matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS");
@@ -181,7 +186,10 @@ pub(super) fn parse_answered(
     };
     let tokens = connection_tokens(&headers);
     let says = |word: &str| tokens.iter().any(|token| token == word);
-    let keep = framing != Framing::Close && !says("close") && (modern || says("keep-alive"));
+    let keep = framing != Framing::Close
+        && !says("close")
+        && (modern || says("keep-alive"))
+        && !values(&headers, "www-authenticate").any(is_of_connection);
     buffer.advance(length);
     Ok(Some(Answered {
         status,
@@ -314,6 +322,12 @@ fn connection_tokens(headers: &Headers) -> Vec<String> {
         .flat_map(|value| value.split(|byte| *byte == b','))
         .map(|token| String::from_utf8_lossy(token.trim_ascii()).to_ascii_lowercase())
         .collect()
+}
+
+/// NTLM and Negotiate log in a connection, not a message.
+fn is_of_connection(login: &[u8]) -> bool {
+    let login = login.trim_ascii_start().to_ascii_lowercase();
+    login.starts_with(b"ntlm") || login.starts_with(b"negotiate")
 }
 
 fn is_length(name: &str) -> bool {

@@ -77,7 +77,7 @@ impl<'s> Node<'s> {
         self.schema.get("if")?;
         let holds = match self.schema.get("if") {
             Some(Value::Bool(flag)) => *flag,
-            _ => compiled.branch(&join(&self.pointer, "if"))?.is_valid(value),
+            _ => compiled.fits(&join(&self.pointer, "if"), value),
         };
         self.child(if holds { "then" } else { "else" })
     }
@@ -164,7 +164,7 @@ impl<'s> Scope<'s> {
     }
 
     /// The names of properties that some alternative declares.
-    pub(super) fn union_names(&self, compiled: &'s Compiled, value: &Value) -> BTreeSet<&'s str> {
+    pub(super) fn union_names(&self, compiled: &'s Compiled) -> BTreeSet<&'s str> {
         let branches: Vec<Node<'s>> = self.unions.iter().flatten().cloned().collect();
         let mut names = BTreeSet::new();
         let mut level = branches;
@@ -172,7 +172,7 @@ impl<'s> Scope<'s> {
             if level.is_empty() {
                 break;
             }
-            let inner = Self::of(compiled, &level, value);
+            let inner = Self::of(compiled, &level, &Value::Null);
             names.extend(inner.names());
             level = inner.unions.into_iter().flatten().collect();
         }

@@ -1,6 +1,8 @@
 //! The finishing walk over arguments that fit: whole numbers get their plain spelling where the
 //! schema asks for integers, and missing members their defaults.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Number, Value};
 
 use super::scope::{Node, Scope, Types, root};
@@ -33,15 +35,19 @@ impl<'s> Walk<'s> {
                 }
             }
             Value::Object(map) => {
-                for (key, member) in map.iter_mut() {
-                    let nodes = scope.member(self.compiled, key);
-                    self.settle(&nodes, member, &join(place, key), defaults);
-                }
+                let mut added = BTreeSet::new();
                 for name in scope.names().into_iter().filter(|_| defaults) {
                     if !map.contains_key(name) {
                         let nodes = scope.member(self.compiled, name);
                         self.add_default(&nodes, map, (place, name));
+                        added.insert(name);
                     }
+                }
+                for (key, member) in map.iter_mut() {
+                    let nodes = scope.member(self.compiled, key);
+                    // A default is taken as it is; defaults of its own could go on for ever.
+                    let defaults = defaults && !added.contains(key.as_str());
+                    self.settle(&nodes, member, &join(place, key), defaults);
                 }
             }
             Value::Null | Value::Bool(_) | Value::String(_) => {}

@@ -1,9 +1,9 @@
 //! The repairing walk: goes through schema and value side by side and changes what does not fit
 //! where nothing is lost. Whether the result fits is for the caller to check.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use super::Log;
@@ -11,16 +11,19 @@ use super::scalar::convert;
 use super::scope::{Node, Scope, root};
 use crate::schema::canon::canonical;
 use crate::schema::reader::join;
-use crate::schema::validator::Compiled;
-use crate::schema::violation::{Violation, named};
+use crate::schema::validator::{Compiled, collect_errors, count};
+use crate::schema::violation::{Violation, named, short_pointer};
 use crate::schema::{MAX_ARGUMENTS_BYTES, MAX_DEPTH};
 
 /// Repairs that only show after others take a further round; more are refused.
 const MAX_ROUNDS: usize = 8;
-/// Most errors looked at in a round.
-const MAX_ERRORS: usize = 2_000;
+/// Alternatives within alternatives that are tried; deeper ones must fit as they are.
+const MAX_TRIALS: usize = 3;
+/// Places whose alternatives cannot be repaired after which no more are tried: one is enough for
+/// the arguments to be refused.
+const MAX_FAILED: usize = 16;
 /// Places that may be visited, beside a multiple of the size of the arguments.
-const BUDGET: usize = 100_000;
+const BUDGET: usize = 20_000;
 
 /// One walk over one value.
 pub(super) struct Walk<'s> {
@@ -32,10 +35,15 @@ pub(super) struct Walk<'s> {
     broken: BTreeSet<String>,
     /// Names that are known at a place outside the alternative being walked.
     outside: BTreeMap<String, BTreeSet<&'s str>>,
+    elsewhere: HashMap<String, Rc<BTreeSet<&'s str>>>,
     /// Places whose non-value was dropped; they get no default.
     pub(super) dropped: BTreeSet<String>,
     /// Places that may still be visited.
     pub(super) budget: usize,
+    /// How many alternatives within alternatives are being tried.
+    trials: usize,
+    /// How many places with alternatives could not be repaired.
+    failed: usize,
     /// Bytes of defaults that may still be added.
     pub(super) room: usize,
 }
@@ -53,35 +61,37 @@ impl<'s> Walk<'s> {
             conflicts: Vec::new(),
             broken: BTreeSet::new(),
             outside: BTreeMap::new(),
+            elsewhere: HashMap::new(),
             dropped: BTreeSet::new(),
             budget: BUDGET,
+            trials: 0,
+            failed: 0,
             room: MAX_ARGUMENTS_BYTES,
         }
     }
 
     pub(super) fn mend_root(&mut self, value: &mut Value) {
         self.budget = BUDGET + 16 * count(value);
-        let compiled = self.compiled;
-        self.rounds(&compiled.root, &root(compiled), value, "");
+        self.rounds("", &root(self.compiled), value, "");
     }
 
-    /// Walks until nothing changes any more.
-    fn rounds(
-        &mut self,
-        validator: &Validator,
-        nodes: &[Node<'s>],
-        value: &mut Value,
-        place: &str,
-    ) {
+    /// Walks until nothing changes any more. `part` is the place in the schema that `value` must
+    /// fit.
+    fn rounds(&mut self, part: &str, nodes: &[Node<'s>], value: &mut Value, place: &str) {
+        let compiled = self.compiled;
         for _ in 0..MAX_ROUNDS {
             if !self.spend(count(value)) {
                 return;
             }
-            self.broken = validator
-                .iter_errors(value)
-                .take(MAX_ERRORS)
-                .map(|error| format!("{place}{}", error.instance_path().as_str()))
-                .collect();
+            self.broken.clear();
+            if !compiled.fits(part, value)
+                && let Some(locator) = compiled.locator(&compiled.located(part))
+            {
+                self.broken = collect_errors(&locator, value)
+                    .iter()
+                    .map(|error| format!("{place}{}", error.instance_path().as_str()))
+                    .collect();
+            }
             let before = self.log.count();
             self.mend(nodes, value, place);
             if self.log.count() == before || !self.conflicts.is_empty() {
@@ -173,10 +183,7 @@ impl<'s> Walk<'s> {
         let Some(default) = scope.default_value() else {
             return;
         };
-        let fits = nodes.iter().all(|node| {
-            let validator = self.compiled.branch(&node.pointer);
-            validator.is_some_and(|validator| validator.is_valid(default))
-        });
+        let fits = nodes.iter().all(|node| self.fits(node, default));
         if !fits {
             return;
         }
@@ -198,7 +205,7 @@ impl<'s> Walk<'s> {
 
     pub(super) fn refuse(&mut self, kind: &str, place: &str, words: &str) {
         self.conflicts.push(Violation {
-            pointer: place.to_owned(),
+            pointer: short_pointer(place),
             kind: kind.to_owned(),
             message: format!("{} {words}", named(place)),
             expected: Value::Null,
@@ -209,7 +216,7 @@ impl<'s> Walk<'s> {
     /// Renames members whose name differs from a declared one only in case or separators, or is
     /// an alias. Two names for one property are a conflict.
     fn rename(&mut self, scope: &Scope<'s>, value: &mut Value, place: &str) {
-        let elsewhere = scope.union_names(self.compiled, value);
+        let elsewhere = self.names_elsewhere(scope);
         let Value::Object(map) = value else { return };
         let names = scope.names();
         let known: BTreeSet<&str> = names.iter().copied().collect();
@@ -265,6 +272,19 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// The names that the alternatives at a place declare. Many places share one schema, so each
+    /// set is made once.
+    fn names_elsewhere(&mut self, scope: &Scope<'s>) -> Rc<BTreeSet<&'s str>> {
+        let firsts = scope.unions.iter().filter_map(|union| union.first());
+        let key: String = firsts.map(|node| format!("{}\n", node.pointer)).collect();
+        let compiled = self.compiled;
+        let made = self
+            .elsewhere
+            .entry(key)
+            .or_insert_with(|| Rc::new(scope.union_names(compiled)));
+        Rc::clone(made)
+    }
+
     /// The property that `key` is a declared alias of.
     fn alias(&self, key: &str, place: &str, names: &[&'s str]) -> Option<&'s str> {
         if !place.is_empty() {
@@ -287,7 +307,8 @@ impl<'s> Walk<'s> {
         place: &str,
     ) {
         let broken = self.broken.contains(place);
-        if !broken && !value.is_object() && !value.is_array() {
+        let scalar = !value.is_object() && !value.is_array();
+        if !broken && scalar || broken && self.failed >= MAX_FAILED {
             return;
         }
         if !self.spend(count(value).saturating_mul(union.len())) {
@@ -299,7 +320,7 @@ impl<'s> Walk<'s> {
         let fitting: Vec<&Node<'s>> = union.iter().filter(|node| self.fits(node, value)).collect();
         match fitting.as_slice() {
             [only] => self.mend(&[(*only).clone()], value, place),
-            [] if broken => self.try_each(union, value, place),
+            [] if broken && self.trials < MAX_TRIALS => self.try_each(union, value, place),
             _ => {}
         }
         match outer {
@@ -309,31 +330,31 @@ impl<'s> Walk<'s> {
     }
 
     pub(super) fn fits(&self, node: &Node<'s>, value: &Value) -> bool {
-        let validator = self.compiled.branch(&node.pointer);
-        validator.is_some_and(|validator| validator.is_valid(value))
+        self.compiled.fits(&node.pointer, value)
     }
 
     fn try_each(&mut self, union: &[Node<'s>], value: &mut Value, place: &str) {
         let mut found: Option<(String, Value, Log, BTreeSet<String>)> = None;
         for node in union {
-            let Some(validator) = self.compiled.branch(&node.pointer) else {
-                continue;
-            };
             let mut walk = Walk::new(self.compiled, self.aliases, Log::new(self.log.sensitive));
             walk.budget = self.budget;
             walk.room = self.room;
             walk.outside.clone_from(&self.outside);
             let mut trial = value.clone();
-            walk.rounds(&validator, std::slice::from_ref(node), &mut trial, place);
+            walk.trials = self.trials + 1;
+            walk.rounds(&node.pointer, std::slice::from_ref(node), &mut trial, place);
             self.budget = walk.budget;
-            if !walk.conflicts.is_empty() || !validator.is_valid(&trial) {
+            if !walk.conflicts.is_empty() || !self.fits(node, &trial) {
                 continue;
             }
             let text = canonical(&trial);
             match &found {
                 Some((other, ..)) if *other == text => {}
                 // Two alternatives, two meanings: the caller must say which.
-                Some(_) => return,
+                Some(_) => {
+                    self.failed += 1;
+                    return;
+                }
                 None => found = Some((text, trial, walk.log, walk.dropped)),
             }
         }
@@ -341,6 +362,8 @@ impl<'s> Walk<'s> {
             *value = new;
             self.log.append(log);
             self.dropped.extend(dropped);
+        } else {
+            self.failed += 1;
         }
     }
 }
@@ -365,13 +388,4 @@ fn fold(name: &str) -> String {
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
         .flat_map(char::to_lowercase)
         .collect()
-}
-
-/// How many values `value` holds, itself included.
-fn count(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(count).sum::<usize>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-    }
 }

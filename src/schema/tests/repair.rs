@@ -294,6 +294,25 @@ fn defaults_fill_gaps_and_never_overwrite() {
 }
 
 #[test]
+fn a_default_is_settled_but_gets_no_defaults_of_its_own() {
+    let schema = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"},
+            "n": {"type": "integer", "default": 20.0}},
+        "$defs": {"tree": {"type": "object", "default": {}, "properties": {
+            "left": {"$ref": "#/$defs/tree"}, "right": {"$ref": "#/$defs/tree"}}}}});
+    assert_eq!(outcome(schema.clone(), "{}"), r#"{"tree":{},"n":20}"#);
+    assert_eq!(
+        outcome(schema, r#"{"n":1,"tree":{"left":{}}}"#),
+        r#"{"n":1,"tree":{"left":{"left":{},"right":{}},"right":{}}}"#
+    );
+    let fat = json!({"type": "object", "properties": {"v": {"type": "array", "items": {
+        "type": "object", "properties": {"x": {"default": "y".repeat(100_000)}}}}}});
+    assert_eq!(
+        outcome(fat, r#"{"v":[{},{},{},{},{},{},{},{},{},{},{},{}]}"#),
+        "refused: size size"
+    );
+}
+
+#[test]
 fn a_default_that_breaks_a_rule_between_properties_is_not_given() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "integer", "default": 1}, "b": {"type": "integer"}},
@@ -557,4 +576,61 @@ fn a_reload_keeps_what_did_not_change() {
     assert!(second.check_text(&new, r#"{"v":"x"}"#).is_ok());
     let gone = second.check_text(&old, r#"{"v":1}"#).unwrap_err().failure();
     assert_eq!(gone.code, crate::call::Code::Internal);
+}
+
+#[test]
+fn other_notations_are_read_as_the_json_they_mean() {
+    let any = || json!({"type": "object"});
+    for (given, expected) in [
+        (
+            r"{'city': 'Xi\'an', 'days': 3, 'dry': True, 'note': None}",
+            r#"{"city":"Xi'an","days":3,"dry":true,"note":null}"#,
+        ),
+        (
+            r#"{'msg': 'He said "True" and None'}"#,
+            r#"{"msg":"He said \"True\" and None"}"#,
+        ),
+        ("{'tags': ('a', 'b'),}", r#"{"tags":["a","b"]}"#),
+        ("{'one': (1,), 'none': ()}", r#"{"one":[1],"none":[]}"#),
+        (r"{'x': '\x41\u4f60'}", r#"{"x":"A你"}"#),
+        (
+            "{\"text\":\"line1\nline2\tend\"}",
+            r#"{"text":"line1\nline2\tend"}"#,
+        ),
+        (r#"{"range": \n[10, 20]\n}"#, r#"{"range":[10,20]}"#),
+    ] {
+        let done = check(any(), given).unwrap();
+        assert_eq!(done.value.to_string(), expected, "{given}");
+        assert_eq!(done.repairs[0].kind, "notation");
+    }
+    for given in [
+        "{'a', 'b'}",
+        "{'x': __import__('os').getcwd()}",
+        "{'n': 1_000}",
+        "{'n': 0x1F}",
+        "{'c': 2j}",
+        "{'b': b'x'}",
+        "{'x': (1)}",
+        r"{'x': '\N{BULLET}'}",
+        "{'x': 'y",
+        "{'x': [1, 2",
+        "{'a': 1, 'a': 2}",
+        r#"{"re":"\d+"}"#,
+        r#"{"sql":"select "a", b from t","n":1}"#,
+        r#"{"scene":"x"yz"w"}"#,
+        "{'x': NaN}",
+        "{'x': 1)",
+    ] {
+        assert!(outcome(any(), given).starts_with("refused"), "{given}");
+    }
+    for given in [
+        r#"{"msg":"it's None of True"}"#,
+        r#"{"path":"C:\new\table"}"#,
+    ] {
+        let done = check(any(), given).unwrap();
+        assert_eq!(
+            (done.value.to_string().as_str(), done.repairs.len()),
+            (given, 0)
+        );
+    }
 }

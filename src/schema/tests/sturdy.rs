@@ -174,3 +174,40 @@ proptest! {
         }
     }
 }
+
+/// Twenty alternatives in each of which the same twenty can stand again.
+fn nested_alternatives() -> Value {
+    let branches: Vec<Value> = (0..20)
+        .map(|n| {
+            json!({"type": "object", "required": [format!("k{n}")], "properties": {
+                "a": {"type": "integer"}, "next": {"$ref": "#/$defs/any"}}})
+        })
+        .collect();
+    json!({"type": "object",
+        "properties": {"v": {"type": "array", "items": {"$ref": "#/$defs/any"}}},
+        "$defs": {"any": {"anyOf": branches}}})
+}
+
+#[test]
+fn nested_alternatives_cost_a_bounded_time() {
+    let tool = Arc::new(tool(nested_alternatives()));
+    let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
+    assert_eq!(problems, []);
+    let nested = |levels: usize| {
+        format!(
+            "{}1{}",
+            r#"{"a":"1","next":"#.repeat(levels),
+            "}".repeat(levels)
+        )
+    };
+    let wide = vec![r#"{"a":"1"}"#; 20_000].join(",");
+    for items in [nested(3), nested(60), wide] {
+        let started = std::time::Instant::now();
+        let error = schemas
+            .check_text(&tool, &format!(r#"{{"v":[{items}]}}"#))
+            .unwrap_err();
+        assert!(!super::violations(&error).is_empty());
+        // Unbounded, three levels take minutes in a debug build.
+        assert!(started.elapsed() < std::time::Duration::from_secs(20));
+    }
+}

@@ -13,6 +13,8 @@ pub(in crate::schema) const MASK: &str = "***";
 const MAX_LISTED: usize = 20;
 /// Longest text quoted, in characters.
 const MAX_QUOTED: usize = 100;
+/// Longest JSON Pointer reported, in characters.
+const MAX_POINTER: usize = 500;
 /// Least likeness (0 to 1) at which a name counts as a misspelling of another.
 const LIKENESS: f64 = 0.75;
 
@@ -22,6 +24,15 @@ pub(in crate::schema) fn named(pointer: &str) -> String {
         return "the value as a whole".to_owned();
     }
     format!("`{}`", shorten(pointer))
+}
+
+/// A JSON Pointer, cut where its names are so long that it helps nobody.
+pub(in crate::schema) fn short_pointer(pointer: &str) -> String {
+    let mut short: String = pointer.chars().take(MAX_POINTER).collect();
+    if short.len() < pointer.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// `text`, cut after [`MAX_QUOTED`] characters, without control characters.
@@ -140,30 +151,12 @@ pub(super) fn came_to(error: &ValidationError<'_>, sensitive: bool) -> (String, 
 
 /// What was wanted, in words and as a piece of schema.
 pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
-    let keyword = error.kind().keyword();
-    let limit = |words: &str, limit: &dyn std::fmt::Display, bound: Value| {
-        (format!("{words} {limit}"), json!({ keyword: bound }))
-    };
+    let words = |text: &str| (text.to_owned(), Value::Null);
     match error.kind() {
         Kind::Enum { options } => one_of(options),
         Kind::Constant { expected_value } => (
             format!("must be {}", value_text(expected_value)),
             json!({"const": bounded(expected_value)}),
-        ),
-        Kind::Maximum { limit: m } => limit("must be at most", m, m.clone()),
-        Kind::Minimum { limit: m } => limit("must be at least", m, m.clone()),
-        Kind::ExclusiveMaximum { limit: m } => limit("must be less than", m, m.clone()),
-        Kind::ExclusiveMinimum { limit: m } => limit("must be greater than", m, m.clone()),
-        Kind::MultipleOf { multiple_of: m } => limit("must be a multiple of", m, m.clone()),
-        Kind::MaxLength { limit: m } => count("at most", *m, "characters", keyword),
-        Kind::MinLength { limit: m } => count("at least", *m, "characters", keyword),
-        Kind::MaxItems { limit: m } => count("at most", *m, "items", keyword),
-        Kind::MinItems { limit: m } => count("at least", *m, "items", keyword),
-        Kind::MaxProperties { limit: m } => count("at most", *m, "members", keyword),
-        Kind::MinProperties { limit: m } => count("at least", *m, "members", keyword),
-        Kind::AdditionalItems { limit: m } => (
-            format!("must have at most {m} items"),
-            json!({"maxItems": m}),
         ),
         Kind::Pattern { pattern } => matching(pattern),
         Kind::Custom { keyword, message } if keyword == HARD_PATTERN => matching(message),
@@ -175,39 +168,54 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
             "must not hold an item twice".to_owned(),
             json!({"uniqueItems": true}),
         ),
-        Kind::OneOfMultipleValid { .. } => (
-            "must fit exactly one of the alternatives, but fits several: give what tells them \
-             apart"
-                .to_owned(),
-            Value::Null,
-        ),
+        Kind::OneOfMultipleValid { .. } => words("must fit exactly one of the alternatives"),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
-            ("must fit one of the alternatives".to_owned(), Value::Null)
+            words("must fit one of the alternatives")
         }
         Kind::FalseSchema => ("must not be given".to_owned(), Value::Bool(false)),
-        Kind::Not { .. } => (
-            "must not be what the schema excludes".to_owned(),
-            Value::Null,
-        ),
-        Kind::Contains => (
-            "must hold an item of the wanted form".to_owned(),
-            Value::Null,
-        ),
+        Kind::Not { .. } => words("must not be what the schema excludes"),
+        Kind::Contains => words("must hold an item of the wanted form"),
         Kind::PropertyNames { error } => {
-            let (words, expected) = wanted(error);
-            let words = words.trim_start_matches("must ").to_owned();
-            (format!("has a member whose name must {words}"), expected)
+            let (text, expected) = wanted(error);
+            let text = text.trim_start_matches("must ");
+            (format!("has a member whose name must {text}"), expected)
         }
-        other => (
-            format!("does not satisfy `{}`", other.keyword()),
-            Value::Null,
-        ),
+        other => bound(other)
+            .unwrap_or_else(|| words(&format!("does not satisfy `{}`", other.keyword()))),
     }
 }
 
-fn count(words: &str, limit: u64, unit: &str, keyword: &str) -> (String, Value) {
-    let text = format!("must have {words} {limit} {unit}");
-    (text, json!({ keyword: limit }))
+/// The same for the keywords that bound a size.
+fn bound(kind: &Kind) -> Option<(String, Value)> {
+    let keyword = kind.keyword();
+    let number = |words: &str, limit: &Value| {
+        Some((
+            format!("must be {words} {limit}"),
+            json!({ keyword: limit }),
+        ))
+    };
+    let count = |words: &str, limit: u64, unit: &str| {
+        let text = format!("must have {words} {limit} {unit}");
+        Some((text, json!({ keyword: limit })))
+    };
+    match kind {
+        Kind::Maximum { limit } => number("at most", limit),
+        Kind::Minimum { limit } => number("at least", limit),
+        Kind::ExclusiveMaximum { limit } => number("less than", limit),
+        Kind::ExclusiveMinimum { limit } => number("greater than", limit),
+        Kind::MultipleOf { multiple_of } => number("a multiple of", multiple_of),
+        Kind::MaxLength { limit } => count("at most", *limit, "characters"),
+        Kind::MinLength { limit } => count("at least", *limit, "characters"),
+        Kind::MaxItems { limit } => count("at most", *limit, "items"),
+        Kind::MinItems { limit } => count("at least", *limit, "items"),
+        Kind::MaxProperties { limit } => count("at most", *limit, "members"),
+        Kind::MinProperties { limit } => count("at least", *limit, "members"),
+        Kind::AdditionalItems { limit } => {
+            let text = format!("must have at most {limit} items");
+            Some((text, json!({"maxItems": limit})))
+        }
+        _ => None,
+    }
 }
 
 fn matching(pattern: &str) -> (String, Value) {

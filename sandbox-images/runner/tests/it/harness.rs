@@ -19,7 +19,7 @@ pub(crate) struct Sandbox {
     pub(crate) ready: Ready,
     pub(crate) process: Child,
     opens: mpsc::UnboundedSender<oneshot::Sender<Stream>>,
-    pub(crate) egress: mpsc::UnboundedReceiver<Stream>,
+    egress: mpsc::UnboundedReceiver<Stream>,
     driver: JoinSet<()>,
 }
 
@@ -202,6 +202,11 @@ impl Sandbox {
         ran
     }
 
+    /// The connections that tools make.
+    pub(crate) fn connections(&mut self) -> mpsc::UnboundedReceiver<Stream> {
+        std::mem::replace(&mut self.egress, mpsc::unbounded_channel().1)
+    }
+
     /// Ends the connection as a daemon does that dies.
     pub(crate) fn hang_up(&mut self) {
         self.driver.abort_all();
@@ -240,5 +245,38 @@ pub(crate) async fn collect(reader: &mut (impl futures::io::AsyncRead + Unpin)) 
             }
             other => panic!("{other:?} came from the runner"),
         }
+    }
+}
+
+/// A call of the HTTP client, and what it reads from standard input.
+pub(crate) fn fetch() -> (Request, &'static [u8]) {
+    let mut request = shell("");
+    request.argv = ["/runner", "http"].map(Into::into).to_vec();
+    request.env.clear();
+    (request.cwd, request.egress, request.last) = ("/".into(), true, false);
+    let call = br#"{"method":"GET","url":"http://orders.test/1","headers":[],"body_base64":null}"#;
+    (request, call)
+}
+
+/// Answers each connection like a gate with an upstream that knows one answer.
+pub(crate) async fn gate(mut connections: mpsc::UnboundedReceiver<Stream>) {
+    let mut answers = JoinSet::new();
+    while let Some(mut stream) = connections.recv().await {
+        answers.spawn(async move {
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"\r\n\r\n") {
+                let mut piece = [0; 4096];
+                let read = stream.read(&mut piece).await.unwrap_or(0);
+                if read == 0 {
+                    return;
+                }
+                heard.extend_from_slice(&piece[..read]);
+            }
+            let answer =
+                b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\nconnection: close\r\n\r\n{\"id\": 1}\n";
+            if stream.write_all(answer).await.is_ok() {
+                drop(stream.close().await);
+            }
+        });
     }
 }

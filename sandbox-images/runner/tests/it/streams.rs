@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use switchboard_runner::{Exit, HEADER, Kind, Open, parse_header};
 
-use crate::harness::{container, namespace, shell};
+use crate::harness::{container, fetch, gate, namespace, shell};
 
 #[tokio::test]
 async fn eight_mebibytes_come_back_as_they_went_in() {
@@ -84,10 +84,7 @@ async fn a_connection_of_the_tool_becomes_a_stream_with_the_nonce_of_its_call() 
     request
         .env
         .push(("HTTP_PROXY".into(), "http://elsewhere:1".into()));
-    let mut inbound = std::mem::replace(
-        &mut sandbox.egress,
-        tokio::sync::mpsc::unbounded_channel().1,
-    );
+    let mut inbound = sandbox.connections();
     let gate = async {
         let mut stream = inbound.recv().await.expect("a connection");
         let mut header = [0; HEADER];
@@ -111,4 +108,31 @@ async fn a_connection_of_the_tool_becomes_a_stream_with_the_nonce_of_its_call() 
         "{}",
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+#[tokio::test]
+async fn the_http_client_of_the_image_fetches_through_the_port() {
+    let mut sandbox = container("switchboard/runner", &["--memory=64m"]).await;
+    let connections = sandbox.connections();
+    let (mut request, call) = fetch();
+    let calls = async {
+        let good = sandbox.call(&request, call).await;
+        request.egress = false;
+        request.env = vec![("HTTP_PROXY".into(), String::new())];
+        (good, sandbox.call(&request, call).await)
+    };
+    let (good, alone) = tokio::select! {
+        both = calls => both,
+        () = gate(connections) => panic!("the gate ended"),
+    };
+    assert!(good.started);
+    assert_eq!(
+        good.report().exit,
+        Exit::Code(0),
+        "{}",
+        String::from_utf8_lossy(&good.stderr)
+    );
+    assert!(good.text().ends_with("{\"id\": 1}\n"), "{}", good.text());
+    assert_eq!(alone.report().exit, Exit::Code(2));
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("HTTP_PROXY"));
 }

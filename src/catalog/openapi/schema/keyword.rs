@@ -218,7 +218,12 @@ impl<'a> Converter<'a> {
     /// Properties that only the other side may send are neither offered nor demanded.
     pub(super) fn settle_hidden(&mut self, work: &mut Work<'_, 'a>) {
         let mut own = Vec::new();
-        for (name, property) in work.spot.get("properties").iter().flat_map(Spot::members) {
+        for (name, property) in self
+            .document
+            .properties(work.spot)
+            .iter()
+            .flat_map(Spot::members)
+        {
             if self.is_hidden(&property) {
                 own.push(name);
             }
@@ -264,8 +269,9 @@ impl<'a> Converter<'a> {
 
     /// Names hidden here or in any part of an allOf.
     pub(in crate::catalog::openapi) fn hidden(&self, spot: &Spot<'a>, fuel: usize) -> Vec<&'a str> {
-        let mut names: Vec<&str> = spot
-            .get("properties")
+        let mut names: Vec<&str> = self
+            .document
+            .properties(spot)
             .iter()
             .flat_map(Spot::members)
             .filter(|(_, property)| self.is_hidden(property))

@@ -33,7 +33,11 @@ impl<'a> Converter<'a> {
                 work.out.insert(key.to_owned(), schema);
             }
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.list(work, key, &spot)?,
-            "properties" | "dependentSchemas" => self.map(work, key, &spot)?,
+            "properties" => match self.document.properties(work.spot) {
+                Some(map) => self.map(work, key, &map)?,
+                None => return Err(self.reason(&spot, "has a reference that leads nowhere")),
+            },
+            "dependentSchemas" => self.map(work, key, &spot)?,
             "patternProperties" => self.patterns(work, &spot)?,
             // Everything else says nothing about which arguments are right: identification, XML,
             // discriminators (the union itself decides), vendor extensions.

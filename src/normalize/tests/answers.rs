@@ -1,0 +1,403 @@
+//! What an upstream answers, and what becomes of it.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{code, json_of, plain, printed, reply_of};
+use crate::call::Code;
+use crate::catalog::{HttpTarget, Target, Tool};
+use crate::normalize::{Form, Reply};
+use crate::sandbox::{EgressAttempt, End, HttpAnswer, Outcome};
+
+fn http_tool() -> Tool {
+    let mut tool = plain();
+    tool.target = Target::Http(HttpTarget {
+        method: "GET".to_owned(),
+        server: "https://api.example".to_owned(),
+    });
+    tool
+}
+
+fn outcome(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Outcome {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Outcome {
+        http: Some(HttpAnswer {
+            status,
+            headers: headers.collect(),
+            body: Bytes::copy_from_slice(body),
+        }),
+        ..printed("")
+    }
+}
+
+fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    reply_of(http_tool(), outcome(status, headers, body))
+}
+
+fn typed(content_type: &str, body: &[u8]) -> Reply {
+    answer(200, &[("content-type", content_type)], body)
+}
+
+fn note_kinds(reply: &Reply) -> Vec<&str> {
+    reply
+        .metadata
+        .notes
+        .iter()
+        .map(|note| note.kind.as_str())
+        .collect()
+}
+
+#[test]
+fn no_content_is_a_success_without_data() {
+    let json = [("content-type", "application/json")];
+    for (status, headers, body) in [
+        (204, &[][..], &b""[..]),
+        (204, &json[..], b""),
+        (200, &json[..], b""),
+        (200, &json[..], b"   "),
+        (205, &[][..], b""),
+        (200, &json[..], b"null"),
+        (200, &[("content-length", "500")][..], b""),
+    ] {
+        let mut tool = http_tool();
+        if body != b"null" {
+            tool.output_schema = Some(json!({"type": "object"}));
+        }
+        let reply = reply_of(tool, outcome(status, headers, body));
+        assert_eq!(
+            (code(&reply), &reply.data),
+            (None, &Value::Null),
+            "{status}"
+        );
+        assert_eq!(reply.metadata.http_status, Some(status));
+    }
+    let stale = answer(304, &[], b"");
+    assert_eq!(code(&stale), Some(Code::UpstreamError));
+    assert!(stale.error.unwrap().message.contains("304"));
+}
+
+#[test]
+fn refusals_of_an_upstream_keep_their_body() {
+    let json = [("content-type", "application/json; charset=utf-8")];
+    let conflict = answer(409, &json, br#"{"message":"branch main is protected"}"#);
+    assert_eq!(code(&conflict), Some(Code::UpstreamError));
+    assert_eq!(conflict.data["message"], "branch main is protected");
+    assert_eq!(conflict.metadata.http_status, Some(409));
+    assert_eq!(conflict.error.unwrap().details, json!({"http_status": 409}));
+
+    let page = "<p>trace</p>".repeat(20_000);
+    let failed = answer(500, &[("content-type", "text/html")], page.as_bytes());
+    assert_eq!(failed.data.as_str().map(str::len), Some(16 << 10));
+    assert!(failed.metadata.output_truncated);
+    assert!(!failed.error.unwrap().retryable);
+
+    let secret = [("www-authenticate", "Bearer error=\"expired tok-123\"")];
+    let refused = answer(401, &secret, b"");
+    assert!(
+        refused
+            .error
+            .as_ref()
+            .unwrap()
+            .message
+            .contains("credential")
+    );
+    assert!(!refused.to_json().contains("tok-123"));
+    assert_eq!(code(&answer(502, &[], b"")), Some(Code::UpstreamError));
+}
+
+#[test]
+fn what_passes_soon_is_retryable() {
+    for (status, again) in [
+        (400, false),
+        (404, false),
+        (408, true),
+        (429, true),
+        (500, false),
+        (501, false),
+        (502, true),
+        (503, true),
+        (504, true),
+    ] {
+        assert_eq!(
+            answer(status, &[], b"").error.unwrap().retryable,
+            again,
+            "{status}"
+        );
+    }
+    let busy = json_of(&answer(429, &[("retry-after", "7")], b""));
+    assert_eq!(busy["metadata"]["retry_after_ms"].to_string(), "7000");
+    let dated = answer(
+        503,
+        &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")],
+        b"",
+    );
+    assert_eq!(dated.metadata.retry_after_ms, None);
+}
+
+#[test]
+fn redirects_are_reported_and_not_followed() {
+    let moved = answer(302, &[("location", "http://169.254.169.254/")], b"");
+    let error = moved.error.unwrap();
+    assert_eq!(error.code, Code::UpstreamError);
+    assert_eq!(error.details["location"], "http://169.254.169.254/");
+}
+
+#[test]
+fn a_page_in_place_of_data_is_no_plain_success() {
+    let mut tool = http_tool();
+    tool.output_schema = Some(json!({"type": "object"}));
+    let html = [("content-type", "text/html")];
+    let login = reply_of(tool, outcome(200, &html, b"<html>log in</html>"));
+    assert_eq!(code(&login), Some(Code::OutputSchemaError));
+    assert_eq!(note_kinds(&login), ["unexpected_media_type"]);
+    let wrong = typed("application/json", b"<html>");
+    assert_eq!(code(&wrong), Some(Code::UpstreamError));
+    assert_eq!(note_kinds(&wrong), ["invalid_json"]);
+    assert_eq!(wrong.data, json!("<html>"));
+}
+
+#[test]
+fn text_is_decoded_by_the_named_charset() {
+    let json_in_gbk = b"{\"k\":\"\xc4\xe3\"}";
+    for (content_type, body, data, charset) in [
+        (
+            "text/plain; charset=gbk",
+            &b"\xc4\xe3\xba\xc3"[..],
+            json!("你好"),
+            "GBK",
+        ),
+        (
+            "text/plain; charset=\"Shift_JIS\"",
+            b"\x93\xfa\x96\x7b",
+            json!("日本"),
+            "Shift_JIS",
+        ),
+        ("text/plain", "日本".as_bytes(), json!("日本"), "UTF-8"),
+        (
+            "application/json",
+            "{\"k\":\"日\"}".as_bytes(),
+            json!({"k": "日"}),
+            "UTF-8",
+        ),
+        (
+            "application/json; charset=gbk",
+            json_in_gbk,
+            json!({"k": "你"}),
+            "GBK",
+        ),
+        (
+            "text/plain; charset=utf8mb4",
+            "日本".as_bytes(),
+            json!("日本"),
+            "UTF-8",
+        ),
+        (
+            "text/plain; charset=utf-16le",
+            b"\xff\xfe\x60\x4f",
+            json!("你"),
+            "UTF-16LE",
+        ),
+        (
+            "text/plain; charset=utf-8",
+            "\u{feff}日".as_bytes(),
+            json!("日"),
+            "UTF-8",
+        ),
+    ] {
+        let reply = typed(content_type, body);
+        assert_eq!(reply.data, data, "{content_type}");
+        assert_eq!(
+            reply.metadata.charset.as_deref(),
+            Some(charset),
+            "{content_type}"
+        );
+        let expected: &[&str] = if content_type.contains("mb4") {
+            &["unknown_charset"]
+        } else {
+            &[]
+        };
+        assert_eq!(note_kinds(&reply), expected, "{content_type}");
+    }
+}
+
+#[test]
+fn text_that_does_not_decode_is_flagged_and_not_cacheable() {
+    let lost = typed("text/plain; charset=utf8mb4", b"\xc4\xe3\xba\xc3");
+    assert_eq!(lost.data, json!({"base64": "xOO6ww=="}));
+    assert_eq!(note_kinds(&lost), ["unknown_charset"]);
+    let some = typed("text/plain; charset=utf-8", b"caf\xe9 au lait");
+    assert_eq!(note_kinds(&some), ["invalid_text"]);
+    assert!(!some.cacheable());
+}
+
+#[test]
+fn a_document_may_name_its_own_charset() {
+    let html = |head: &str, body: &[u8]| [head.as_bytes(), body].concat();
+    let gbk = &b"\xc4\xe3\xba\xc3"[..];
+    for (content_type, body, text, charset) in [
+        (
+            "text/html",
+            html("<meta charset=\"gbk\">", gbk),
+            "你好",
+            "GBK",
+        ),
+        (
+            "text/html",
+            html(
+                "<META http-equiv=\"Content-Type\" content=\"text/html; charset=Shift_JIS\">",
+                b"\x93\xfa",
+            ),
+            "日",
+            "Shift_JIS",
+        ),
+        (
+            "text/html",
+            html(
+                "<meta http-equiv='Content-Type' content='charset=gbk'>",
+                gbk,
+            ),
+            "你好",
+            "GBK",
+        ),
+        (
+            "text/html; charset=utf-8",
+            html("<meta charset=gbk>", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+        (
+            "text/xml",
+            html("<?xml version=\"1.0\" encoding=\"GB2312\"?>", gbk),
+            "你好",
+            "GBK",
+        ),
+        ("text/html", html("<p>", "你好".as_bytes()), "你好", "UTF-8"),
+        (
+            "text/html",
+            html("<!-- <meta charset=gbk> -->", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+        (
+            "text/html",
+            html("<meta charset=utf-16>", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+    ] {
+        let reply = typed(content_type, &body);
+        let data = reply.data.as_str().unwrap();
+        assert!(data.ends_with(text), "{content_type} {data}");
+        assert_eq!(reply.metadata.charset.as_deref(), Some(charset), "{data}");
+    }
+}
+
+#[test]
+fn other_media_types_are_json_only_if_compound() {
+    assert_eq!(typed("text/plain", b"[1]").data, json!([1]));
+    assert_eq!(typed("text/plain", b"12").data, json!("12"));
+    assert_eq!(typed("application/problem+json", b"12").data, json!(12));
+    assert_eq!(typed("text/html", b"{}").data, json!("{}"));
+    assert_eq!(
+        answer(200, &[], b"{\"a\":1.10}").data.to_string(),
+        "{\"a\":1.10}"
+    );
+    assert_eq!(
+        typed("image/png", b"\x89PNG\r\n\x1a\n\0")
+            .metadata
+            .data_form,
+        Some(Form::Bytes)
+    );
+}
+
+#[test]
+fn lines_of_json_become_an_array() {
+    let good = typed("application/x-ndjson", b"{\"n\":1}\n2\n\n\"three\"");
+    assert_eq!(good.data, json!([{"n": 1}, 2, "three"]));
+    assert_eq!(good.metadata.data_form, Some(Form::Lines));
+    let broken = typed("application/x-ndjson", b"1\n2\n{\"n\":");
+    assert_eq!(broken.data, json!([1, 2]));
+    assert_eq!(note_kinds(&broken), ["broken_line"]);
+    assert!(broken.metadata.notes[0].detail.starts_with("line 3: "));
+    assert!(!broken.cacheable());
+}
+
+#[test]
+fn events_become_an_array() {
+    let body = b": hello\r\nevent: a\r\nid: 1\r\ndata: x\r\ndata:y\r\n\r\ndata: {\"n\":1}\r\n\r\n: ping\r\n\r\ndata: last";
+    let reply = typed("text/event-stream", body);
+    assert_eq!(
+        reply.data,
+        json!([
+            {"event": "a", "id": "1", "data": "x\ny"},
+            {"event": null, "id": "1", "data": "{\"n\":1}"},
+            {"event": null, "id": "1", "data": "last"},
+        ])
+    );
+    assert_eq!(reply.metadata.data_form, Some(Form::Events));
+    let mut endless = outcome(
+        200,
+        &[("content-type", "text/event-stream")],
+        b"data: 1\n\ndata: 2\n\ndata: 3",
+    );
+    endless.end = End::Timeout;
+    let endless = reply_of(http_tool(), endless);
+    assert_eq!(code(&endless), Some(Code::ToolTimeout));
+    assert_eq!(endless.data.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn the_next_page_is_named_and_nothing_is_fetched() {
+    for (link, next) in [
+        (
+            "<https://other.test/p2>; rel=\"next\"",
+            Some("https://other.test/p2"),
+        ),
+        (
+            "</a>; rel=prev, </b>; rel=\"last next\"; title=x",
+            Some("/b"),
+        ),
+        ("</a>; rel=\"prev\"", None),
+        ("garbage", None),
+    ] {
+        let reply = answer(200, &[("link", link)], b"[]");
+        assert_eq!(reply.metadata.next_link.as_deref(), next, "{link}");
+    }
+    let body = br#"{"next":"https://a.test.evil.test/p2"}"#;
+    assert_eq!(
+        typed("application/json", body).data["next"],
+        "https://a.test.evil.test/p2"
+    );
+}
+
+#[test]
+fn no_answer_is_the_fault_of_gate_or_upstream() {
+    let mut denied = printed("");
+    denied.end = End::Exited(1);
+    denied.egress = vec![EgressAttempt {
+        host: "api.example".to_owned(),
+        port: 443,
+        address: None,
+        allowed: false,
+        reason: "no rule".to_owned(),
+        sent: 0,
+        received: 0,
+    }];
+    assert_eq!(
+        code(&reply_of(http_tool(), denied.clone())),
+        Some(Code::EgressDenied)
+    );
+    denied.end = End::Exited(0);
+    assert_eq!(
+        code(&reply_of(http_tool(), denied.clone())),
+        Some(Code::EgressDenied)
+    );
+    denied.egress[0].allowed = true;
+    denied.egress[0].reason = "connection refused".to_owned();
+    let down = reply_of(http_tool(), denied);
+    let error = down.error.unwrap();
+    assert_eq!((error.code, error.retryable), (Code::UpstreamError, true));
+    assert_eq!(error.details["reason"], "connection refused");
+}

@@ -1,0 +1,379 @@
+//! Engines that are absent, hang, lie, or go away in the middle of a call.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use futures::future::join_all;
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::live::{Room, config, order, profile, shell};
+use crate::call::Code;
+use crate::sandbox::{Config, End, Error};
+
+/// What a fake engine was asked: method and path.
+type Log = Arc<Mutex<Vec<String>>>;
+
+struct Fake {
+    folder: TempDir,
+    log: Log,
+    tasks: TaskTracker,
+}
+
+impl Fake {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("engine.sock")
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            engine: format!("unix://{}", self.path().display()),
+            engine_timeout_ms: 1000,
+            ..config()
+        }
+    }
+
+    /// An engine that answers well, except on paths that `answer` takes over.
+    fn start<F>(answer: F) -> Self
+    where
+        F: Fn(&str) -> Option<Misdeed> + Clone + Send + Sync + 'static,
+    {
+        let fake = Self {
+            folder: tempfile::tempdir().unwrap(),
+            log: Log::default(),
+            tasks: TaskTracker::new(),
+        };
+        let listener = UnixListener::bind(fake.path()).unwrap();
+        let log = Arc::clone(&fake.log);
+        let router = Router::new().fallback(move |request: Request| {
+            let asked = format!("{} {}", request.method(), request.uri().path());
+            log.lock().unwrap().push(asked.clone());
+            let answer = answer.clone();
+            async move {
+                match answer(&asked) {
+                    Some(Misdeed::Hang) => std::future::pending().await,
+                    Some(Misdeed::Answer(status, body)) => (status, body).into_response(),
+                    None => well(&asked),
+                }
+            }
+        });
+        fake.tasks
+            .spawn(async move { axum::serve(listener, router).await });
+        fake
+    }
+
+    fn asked(&self, what: &str) -> usize {
+        let log = self.log.lock().unwrap();
+        log.iter().filter(|asked| asked.contains(what)).count()
+    }
+}
+
+enum Misdeed {
+    Hang,
+    Answer(StatusCode, &'static str),
+}
+
+fn well(asked: &str) -> Response {
+    let body = if asked.ends_with("/version") {
+        r#"{"ApiVersion":"1.41"}"#
+    } else if asked.ends_with("/containers/json") {
+        "[]"
+    } else if asked.ends_with("/containers/create") {
+        r#"{"Id":"c1","Warnings":[]}"#
+    } else {
+        "OK"
+    };
+    let status = if asked.starts_with("DELETE") {
+        StatusCode::NO_CONTENT
+    } else {
+        StatusCode::OK
+    };
+    (status, body).into_response()
+}
+
+/// 20 calls with a deadline of 3 s: each must fail in time, for the sandbox's sake.
+async fn assert_refused(room: &Room) -> Vec<Error> {
+    let profile = Arc::new(profile("shell"));
+    let begun = Instant::now();
+    let calls = (0..20).map(|_| async {
+        let mut call = order(&profile, &["true"]);
+        call.deadline = Some(begun + Duration::from_secs(3));
+        room.sandbox.execute(call, None).await.unwrap_err()
+    });
+    let errors = join_all(calls).await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begun.elapsed()
+    );
+    for error in &errors {
+        assert_eq!(error.failure().code, Code::SandboxUnavailable, "{error:?}");
+    }
+    errors
+}
+
+async fn stop(room: Room) {
+    room.stop.cancel();
+    tokio::time::timeout(Duration::from_secs(20), room.sandbox.drain())
+        .await
+        .expect("drain is bounded");
+    room.tasks.close();
+    tokio::time::timeout(Duration::from_secs(5), room.tasks.wait())
+        .await
+        .expect("no task stays behind");
+}
+
+#[tokio::test]
+async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let room = Room::open(Config {
+        engine: format!("unix://{}", path.display()),
+        ..config()
+    })
+    .await;
+    let profile = Arc::new(profile("shell"));
+    room.keep(&[&profile]);
+    let begun = Instant::now();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(matches!(error, Error::EngineAbsent { .. }), "{error:?}");
+    assert!(error.failure().retry_after.is_some());
+    assert!(!room.sandbox.readiness().borrow().ready);
+
+    std::os::unix::fs::symlink("/var/run/docker.sock", &path).unwrap();
+    room.ready().await;
+    assert_eq!(
+        room.run(shell(&profile, "exit 4")).await.end,
+        End::Exited(4)
+    );
+    room.close().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_accepts_and_says_nothing_delays_no_call() {
+    let fake = Fake::start(|_| Some(Misdeed::Hang));
+    let room = Room::open(fake.config()).await;
+    assert_refused(&room).await;
+    assert!(!room.sandbox.readiness().borrow().ready);
+    stop(room).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_on_create_or_attach_delays_no_call() {
+    for step in ["/containers/create", "/attach"] {
+        let fake = Fake::start(move |asked| asked.ends_with(step).then_some(Misdeed::Hang));
+        let room = Room::open(fake.config()).await;
+        wait_until(|| fake.asked("/containers/json") > 0).await;
+        let errors = assert_refused(&room).await;
+        let told = errors
+            .iter()
+            .any(|error| error.failure().message.contains("within 1000 ms"));
+        assert!(told, "{step}: {errors:?}");
+        // What may have been created is removed by its name.
+        wait_until(|| fake.asked("DELETE") > 0).await;
+        stop(room).await;
+    }
+}
+
+#[tokio::test]
+async fn a_warning_at_create_is_an_error_and_the_container_goes() {
+    let fake = Fake::start(|asked| {
+        let body = r#"{"Id":"c1","Warnings":["Your kernel does not support swap limit"]}"#;
+        asked
+            .ends_with("/containers/create")
+            .then_some(Misdeed::Answer(StatusCode::CREATED, body))
+    });
+    let room = Room::open(fake.config()).await;
+    wait_until(|| fake.asked("/containers/json") > 0).await;
+    let errors = assert_refused(&room).await;
+    let told = errors
+        .iter()
+        .any(|error| error.failure().message.contains("swap limit"));
+    assert!(told, "{errors:?}");
+    wait_until(|| fake.asked("DELETE") > 0).await;
+    assert_eq!(fake.asked("/start"), 0);
+    stop(room).await;
+}
+
+#[tokio::test]
+async fn a_removal_that_fails_is_tried_again_and_then_left_to_the_sweep() {
+    let fake = Fake::start(|asked| {
+        let broken = Misdeed::Answer(StatusCode::INTERNAL_SERVER_ERROR, r#"{"message":"no"}"#);
+        let missing = Misdeed::Answer(StatusCode::CONFLICT, r#"{"message":"no start"}"#);
+        match asked {
+            _ if asked.starts_with("DELETE") => Some(broken),
+            _ if asked.ends_with("/attach") => Some(missing),
+            _ => None,
+        }
+    });
+    let room = Room::open(Config {
+        capacity: 1,
+        ..fake.config()
+    })
+    .await;
+    wait_until(|| fake.asked("/containers/json") > 0).await;
+    assert_refused(&room).await;
+    wait_until(|| fake.asked("DELETE") >= 4).await;
+    wait_until(|| room.sandbox.hub.yard.registry.snapshot().is_empty()).await;
+    let tried = fake.asked("DELETE");
+    // Its capacity is not given back before a sweep sees that it is gone.
+    assert_eq!(room.sandbox.hub.capacity.available_permits(), 0);
+    room.sandbox.hub.reaper.sweep().await.unwrap();
+    assert_eq!(room.sandbox.hub.capacity.available_permits(), 1);
+    assert!(tried < 9, "retries are bounded: {tried}");
+    stop(room).await;
+}
+
+#[tokio::test]
+async fn an_image_that_the_engine_lacks_is_named() {
+    let images = tempfile::NamedTempFile::new().unwrap();
+    let id = format!("sha256:{}", "0".repeat(64));
+    let text = format!("[image.shell]\nreference = \"none:none\"\nid = \"{id}\"\n");
+    std::fs::write(images.path(), text).unwrap();
+    let room = Room::open(Config {
+        images: images.path().to_owned(),
+        ..config()
+    })
+    .await;
+    let profile = Arc::new(profile("shell"));
+    room.keep(&[&profile]);
+    wait_until(|| room.sandbox.hub.yard.engine.client().is_ok()).await;
+    let begun = Instant::now();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let failure = error.failure();
+    assert_eq!(failure.code, Code::SandboxUnavailable);
+    assert!(
+        failure.message.contains("image `shell` is missing"),
+        "{}",
+        failure.message
+    );
+    assert!(failure.retry_after.is_none());
+    let reason = room.sandbox.readiness().borrow().reason.clone();
+    assert!(reason.contains("sandbox-images/build.sh"), "{reason}");
+    room.close().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
+    let wire = Wire::lay();
+    let room = Room::open(Config {
+        engine: format!("unix://{}", wire.path().display()),
+        ..config()
+    })
+    .await;
+    let profile = Arc::new(profile("shell"));
+    room.keep(&[&profile]);
+    room.ready().await;
+    let (events, mut heard) = tokio::sync::mpsc::channel(4);
+    let call = room
+        .sandbox
+        .execute(order(&profile, &["sleep", "60"]), Some(events));
+    let cut = async {
+        heard.recv().await.expect("started");
+        wire.cut();
+    };
+    let (outcome, ()) = tokio::join!(call, cut);
+    assert!(matches!(outcome.unwrap().end, End::Lost(_)));
+    let mut readiness = room.sandbox.readiness();
+    let fell = readiness.wait_for(|now| !now.ready);
+    tokio::time::timeout(Duration::from_secs(10), fell)
+        .await
+        .expect("unready in time")
+        .unwrap();
+    let error = room
+        .sandbox
+        .execute(shell(&profile, "true"), None)
+        .await
+        .unwrap_err();
+    assert_eq!(error.failure().code, Code::SandboxUnavailable);
+
+    let wire = wire.mend();
+    room.ready().await;
+    let mut end = None;
+    for _ in 0..20 {
+        if let Ok(outcome) = room.sandbox.execute(shell(&profile, "exit 7"), None).await {
+            end = Some(outcome.end);
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(end, Some(End::Exited(7)));
+    room.close().await;
+    drop(wire);
+}
+
+/// A socket that leads to the real engine until it is cut.
+struct Wire {
+    folder: Arc<TempDir>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Wire {
+    fn lay() -> Self {
+        Self::at(Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    fn at(folder: Arc<TempDir>) -> Self {
+        let wire = Self {
+            folder,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        let listener = UnixListener::bind(wire.path()).unwrap();
+        let (stop, tasks) = (wire.stop.clone(), wire.tasks.clone());
+        wire.tasks.spawn(async move {
+            while let Some(Ok((near, _))) = stop.run_until_cancelled(listener.accept()).await {
+                let stop = stop.clone();
+                tasks.spawn(async move { stop.run_until_cancelled(pass(near)).await });
+            }
+        });
+        wire
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("wire.sock")
+    }
+
+    fn cut(&self) {
+        self.stop.cancel();
+        std::fs::remove_file(self.path()).unwrap();
+    }
+
+    fn mend(&self) -> Self {
+        Self::at(Arc::clone(&self.folder))
+    }
+}
+
+async fn pass(mut near: UnixStream) {
+    if let Ok(mut far) = UnixStream::connect(Path::new("/var/run/docker.sock")).await {
+        tokio::io::copy_bidirectional(&mut near, &mut far)
+            .await
+            .ok();
+    }
+}
+
+pub(super) async fn wait_until(met: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(15);
+    while !met() {
+        assert!(Instant::now() < until, "the condition is not met");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,565 @@
+//! The parts that need no engine.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::models::ContainerSummary;
+use bytes::Bytes;
+use serde_json::json;
+use switchboard_runner::{CgroupLimits, Exit, Kind, Report, Request, Stopped, frame};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::live::profile;
+use crate::call::Code;
+use crate::sandbox::exchange::{Heard, Parcel, Silence, exchange};
+use crate::sandbox::order::{environment, fill, parse_answer};
+use crate::sandbox::recipe::{Image, Images, LABEL_BOOT, LABEL_DEADLINE, Owner, Recipe};
+use crate::sandbox::teardown::is_leftover;
+use crate::sandbox::verdict::judge;
+use crate::sandbox::{Config, End, Error, Event};
+
+fn report(exit: Exit) -> Report {
+    Report {
+        nonce: "n".to_owned(),
+        exit,
+        stopped: None,
+        wall_us: 1,
+        cpu_us: 1,
+        peak_bytes: 1,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        oom_kills: 0,
+        forks_refused: 0,
+        disk_full: false,
+    }
+}
+
+#[test]
+fn each_way_to_end_has_its_own_verdict() {
+    let killed = || report(Exit::Signal(9));
+    let failed = || report(Exit::Code(1));
+    let stopped = |why| Report {
+        stopped: Some(why),
+        ..killed()
+    };
+    let table = [
+        (report(Exit::Code(0)), End::Exited(0)),
+        (report(Exit::Code(137)), End::Exited(137)),
+        (killed(), End::Signaled(9)),
+        (report(Exit::Signal(11)), End::Signaled(11)),
+        (
+            report(Exit::NotStarted("no such file".to_owned())),
+            End::NotStarted("no such file".to_owned()),
+        ),
+        (stopped(Stopped::Wall), End::Timeout),
+        (stopped(Stopped::Output), End::OutputLimit),
+        (stopped(Stopped::Cancelled), End::Cancelled),
+        // What stopped it comes before what it met on the way.
+        (
+            Report {
+                oom_kills: 1,
+                forks_refused: 1,
+                disk_full: true,
+                ..stopped(Stopped::Wall)
+            },
+            End::Timeout,
+        ),
+        (
+            Report {
+                oom_kills: 1,
+                ..killed()
+            },
+            End::OutOfMemory,
+        ),
+        (
+            Report {
+                oom_kills: 1,
+                ..failed()
+            },
+            End::OutOfMemory,
+        ),
+        // A child was killed, and the tool coped.
+        (
+            Report {
+                oom_kills: 1,
+                forks_refused: 3,
+                disk_full: true,
+                ..report(Exit::Code(0))
+            },
+            End::Exited(0),
+        ),
+        (
+            Report {
+                forks_refused: 1,
+                ..failed()
+            },
+            End::ProcessLimit,
+        ),
+        (
+            Report {
+                disk_full: true,
+                ..failed()
+            },
+            End::DiskLimit,
+        ),
+        (report(Exit::Signal(25)), End::DiskLimit),
+    ];
+    for (report, end) in table {
+        assert_eq!(judge(&report, false), end, "{report:?}");
+    }
+}
+
+#[test]
+fn a_neighbours_want_of_memory_is_not_this_calls_verdict() {
+    let oom = |exit| Report {
+        oom_kills: 1,
+        forks_refused: 1,
+        disk_full: true,
+        ..report(exit)
+    };
+    assert_eq!(judge(&oom(Exit::Code(1)), true), End::Exited(1));
+    assert_eq!(judge(&oom(Exit::Signal(11)), true), End::Signaled(11));
+    assert_eq!(judge(&oom(Exit::Signal(9)), true), End::OutOfMemory);
+}
+
+fn images() -> Images {
+    Images {
+        image: HashMap::from([(
+            "shell".to_owned(),
+            Image {
+                reference: "switchboard/shell:latest".to_owned(),
+                id: format!("sha256:{}", "ab".repeat(32)),
+            },
+        )]),
+    }
+}
+
+fn owner() -> Owner {
+    Owner {
+        instance: "one".to_owned(),
+        boot: "b1".to_owned(),
+        lifetime: Duration::from_secs(100),
+    }
+}
+
+#[test]
+fn the_create_body_grants_nothing_else() {
+    let recipe = Recipe::new(&profile("shell"), &images()).unwrap();
+    let mut body = serde_json::to_value(recipe.body(&owner())).unwrap();
+    let labels = body.as_object_mut().unwrap().remove("Labels").unwrap();
+    assert_eq!(
+        body,
+        json!({
+            "Image": format!("sha256:{}", "ab".repeat(32)),
+            "Entrypoint": ["/runner"],
+            "Cmd": [],
+            "User": "0:0",
+            "WorkingDir": "/",
+            "Hostname": "sandbox",
+            "AttachStdin": true,
+            "AttachStdout": true,
+            "AttachStderr": true,
+            "OpenStdin": true,
+            "StdinOnce": true,
+            "Tty": false,
+            "NetworkDisabled": true,
+            "HostConfig": {
+                "AutoRemove": true,
+                "NetworkMode": "none",
+                "ReadonlyRootfs": true,
+                "Tmpfs": {"/tmp": "rw,nosuid,nodev,size=16777216,nr_inodes=1024,mode=1777"},
+                "ShmSize": 1048576,
+                "CapDrop": ["ALL"],
+                "CapAdd": ["SETUID", "SETGID", "KILL"],
+                "SecurityOpt": ["no-new-privileges"],
+                "Privileged": false,
+                "Memory": 67108864,
+                "MemorySwap": 67108864,
+                "PidsLimit": 32 + super::super::recipe::RUNNER_PROCESSES,
+                "NanoCpus": 1_000_000_000,
+                "LogConfig": {"Type": "none"},
+                "Init": false,
+                "IpcMode": "private",
+                "CgroupnsMode": "private",
+                "Ulimits": [{"Name": "core", "Soft": 0, "Hard": 0}],
+            },
+        })
+    );
+    let mut names: Vec<&String> = labels.as_object().unwrap().keys().collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "switchboard.boot",
+            "switchboard.created",
+            "switchboard.deadline",
+            "switchboard.instance",
+            "switchboard.pool",
+        ]
+    );
+    assert_eq!(labels["switchboard.instance"], "one");
+}
+
+#[test]
+fn a_limit_that_does_not_read_back_is_refused() {
+    let recipe = Recipe::new(&profile("shell"), &images()).unwrap();
+    let good = CgroupLimits {
+        memory_bytes: Some(67_108_864),
+        memory_and_swap_bytes: Some(67_108_864),
+        processes: Some(32 + u64::from(super::super::recipe::RUNNER_PROCESSES)),
+        cpu_millis: Some(1000),
+    };
+    recipe.verify(&good).unwrap();
+    let bad = [
+        CgroupLimits {
+            memory_bytes: None,
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_bytes: Some(1 << 62),
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_and_swap_bytes: Some(134_217_728),
+            ..good.clone()
+        },
+        CgroupLimits {
+            memory_and_swap_bytes: None,
+            ..good.clone()
+        },
+        CgroupLimits {
+            processes: None,
+            ..good.clone()
+        },
+        CgroupLimits::default(),
+        CgroupLimits {
+            cpu_millis: Some(2000),
+            ..good
+        },
+    ];
+    for limits in bad {
+        let error = recipe.verify(&limits).unwrap_err();
+        assert!(matches!(error, Error::Unenforced { .. }), "{limits:?}");
+        assert_eq!(error.failure().code, Code::SandboxUnavailable);
+    }
+}
+
+#[test]
+fn an_image_is_named_by_its_id_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("images.toml");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Images::read(&path)
+    };
+    let error = read("[image.shell]\nreference = \"a:b\"\nid = \"a:b\"\n").unwrap_err();
+    assert!(error.to_string().contains("`shell`"), "{error}");
+    assert!(read("[image.shell]\nid = 3").is_err());
+    assert!(read("nonsense").is_err());
+    let id = format!("sha256:{}", "0".repeat(64));
+    let good = read(&format!(
+        "[image.shell]\nreference = \"a:b\"\nid = \"{id}\"\n"
+    ))
+    .unwrap();
+    assert!(Recipe::new(&profile("shell"), &good).is_ok());
+    let error = Recipe::new(&profile("perl"), &good).unwrap_err();
+    assert!(matches!(error, Error::ImageMissing { .. }));
+}
+
+#[test]
+fn only_what_nobody_answers_for_is_a_leftover() {
+    let container = |boot: Option<&str>, deadline: Option<&str>| {
+        let mut labels = HashMap::new();
+        if let Some(boot) = boot {
+            labels.insert(LABEL_BOOT.to_owned(), boot.to_owned());
+        }
+        if let Some(deadline) = deadline {
+            labels.insert(LABEL_DEADLINE.to_owned(), deadline.to_owned());
+        }
+        ContainerSummary {
+            labels: Some(labels),
+            ..Default::default()
+        }
+    };
+    let table = [
+        (container(Some("mine"), Some("2000")), true, false),
+        (container(Some("mine"), Some("2000")), false, true),
+        (container(Some("dead"), Some("2000")), true, true),
+        (container(Some("mine"), Some("999")), true, true),
+        (container(Some("mine"), Some("soon")), true, true),
+        (container(None, None), true, true),
+    ];
+    for (container, known, expected) in table {
+        assert_eq!(
+            is_leftover(&container, "mine", 1000, known),
+            expected,
+            "{container:?}"
+        );
+    }
+}
+
+#[test]
+fn placeholders_take_whole_elements_and_never_a_shell() {
+    let arguments = json!({"q": "a; rm -rf /", "n": 5, "list": [1, {"k": true}], "a/b": "slash"});
+    let argv = [
+        "grep",
+        "{/q}",
+        "{/n}",
+        "{/list/1}",
+        "{/a~1b}",
+        "x{/q}",
+        "{q}",
+        "{}",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    assert_eq!(
+        fill(&argv, &arguments).unwrap(),
+        [
+            "grep",
+            "a; rm -rf /",
+            "5",
+            "{\"k\":true}",
+            "slash",
+            "x{/q}",
+            "{q}",
+            "{}"
+        ]
+    );
+}
+
+#[test]
+fn an_argument_that_a_command_line_cannot_carry_is_refused() {
+    for (arguments, pointer) in [(json!({}), "/q"), (json!({"q": "a\u{0}b"}), "/q")] {
+        let error = fill(&["{/q}".to_owned()], &arguments).unwrap_err();
+        let failure = error.failure();
+        assert_eq!(failure.code, Code::SchemaValidationError);
+        assert_eq!(failure.details["pointer"], pointer);
+    }
+}
+
+#[test]
+fn the_manifests_environment_wins() {
+    let own = [("HOME", "/srv"), ("X", "1")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let env = environment(&own);
+    let value = |name: &str| {
+        let mut found = env.iter().filter(|(n, _)| n == name);
+        let value = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} twice");
+        value
+    };
+    assert_eq!(value("HOME"), Some("/srv"));
+    assert_eq!(value("X"), Some("1"));
+    assert_eq!(value("TMPDIR"), Some("/tmp"));
+    assert_eq!(value("LANG"), Some("C.UTF-8"));
+    assert!(value("PATH").is_some());
+}
+
+#[test]
+fn the_http_clients_answer_is_a_line_and_a_body() {
+    let answer = parse_answer(Bytes::from_static(
+        b"{\"status\":404,\"headers\":[[\"Content-Type\",\"text/plain\"]]}\nline 1\nline 2\xff",
+    ))
+    .unwrap();
+    assert_eq!(answer.status, 404);
+    assert_eq!(
+        answer.headers,
+        [("content-type".to_owned(), "text/plain".to_owned())]
+    );
+    assert_eq!(&answer.body[..], b"line 1\nline 2\xff");
+    for broken in [
+        &b""[..],
+        b"{}",
+        b"{}\n",
+        b"{\"status\":200,\"headers\":[]}",
+        b"HTTP/1.1 200\n",
+    ] {
+        assert!(
+            parse_answer(Bytes::copy_from_slice(broken)).is_none(),
+            "{broken:?}"
+        );
+    }
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let wrong = [
+        Config {
+            engine: "ftp://x".to_owned(),
+            ..Config::default()
+        },
+        Config {
+            instance: String::new(),
+            ..Config::default()
+        },
+        Config {
+            capacity: 0,
+            ..Config::default()
+        },
+    ];
+    for config in wrong {
+        assert!(
+            matches!(config.check(), Err(Error::Config { .. })),
+            "{config:?}"
+        );
+    }
+    Config::default().check().unwrap();
+    assert!(toml::from_str::<Config>("capacity = 3\nqueue_wait_ms = 5").is_ok());
+    assert!(toml::from_str::<Config>("capacitty = 3").is_err());
+}
+
+fn request(output: u64) -> Request {
+    Request {
+        nonce: "n".to_owned(),
+        argv: vec!["true".to_owned()],
+        env: Vec::new(),
+        cwd: "/tmp".to_owned(),
+        wall_ms: 1000,
+        output_bytes: output,
+        open_files: 64,
+        file_bytes: 64,
+        egress: false,
+        last: true,
+    }
+}
+
+const BOUND: Duration = Duration::from_secs(5);
+
+async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
+    let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+    theirs.write_all(&bytes).await.unwrap();
+    theirs.shutdown().await.unwrap();
+    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let mut heard = Heard::default();
+    let said = exchange(ours, &parcel, BOUND, None, &mut heard).await;
+    (said, heard)
+}
+
+fn result(nonce: &str) -> Vec<u8> {
+    let report = Report {
+        nonce: nonce.to_owned(),
+        ..report(Exit::Code(0))
+    };
+    frame(Kind::Result, &serde_json::to_vec(&report).unwrap())
+}
+
+#[tokio::test]
+async fn output_past_the_cap_is_dropped_even_when_the_runner_sends_it() {
+    let mut bytes = frame(Kind::Started, b"");
+    bytes.extend(frame(Kind::Stdout, b"123456"));
+    bytes.extend(frame(Kind::Stderr, b"abcdef"));
+    bytes.extend(frame(Kind::Stdout, b"789"));
+    bytes.extend(result("n"));
+    let (said, heard) = hear(bytes).await;
+    assert!(said.is_ok());
+    assert!(heard.started);
+    assert_eq!(
+        (&heard.stdout[..], &heard.stderr[..]),
+        (&b"123456"[..], &b"ab"[..])
+    );
+}
+
+#[tokio::test]
+async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
+    let broken: [Vec<u8>; 7] = [
+        Vec::new(),
+        frame(Kind::Started, b""),
+        b"\x63\0\0\0\0".to_vec(),
+        b"\x05\xff\xff\xff\xff".to_vec(),
+        frame(Kind::Request, b"{}"),
+        frame(Kind::Result, b"{"),
+        result("of another call"),
+    ];
+    for bytes in broken {
+        let (said, _) = hear(bytes.clone()).await;
+        assert!(
+            matches!(said, Err(Silence::Gone(_))),
+            "{bytes:?} gave {said:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let input = vec![7_u8; 3 << 20];
+    let parcel = Parcel::pack(&request(1 << 30), &input).unwrap();
+    let (mut reader, mut writer) = tokio::io::split(theirs);
+    let echo = async move {
+        let mut count = 0;
+        loop {
+            let mut header = [0; 5];
+            reader.read_exact(&mut header).await.unwrap();
+            let (kind, length) = switchboard_runner::parse_header(header).unwrap();
+            let mut payload = vec![0; length];
+            reader.read_exact(&mut payload).await.unwrap();
+            match kind {
+                Kind::Stdin => {
+                    count += length;
+                    writer
+                        .write_all(&frame(Kind::Stdout, &payload))
+                        .await
+                        .unwrap();
+                }
+                Kind::StdinEnd => break,
+                _ => {}
+            }
+        }
+        writer.write_all(&result("n")).await.unwrap();
+        (count, writer)
+    };
+    let mut heard = Heard::default();
+    let (said, (count, _writer)) =
+        tokio::join!(exchange(ours, &parcel, BOUND, None, &mut heard), echo);
+    assert!(said.is_ok());
+    assert_eq!(count, input.len());
+    assert_eq!(heard.stdout, input);
+}
+
+#[tokio::test]
+async fn a_listener_that_does_not_read_holds_the_tool_but_not_the_bound() {
+    let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+    let mut bytes = frame(Kind::Started, b"");
+    bytes.extend(frame(Kind::Stdout, b"x"));
+    bytes.extend(result("n"));
+    theirs.write_all(&bytes).await.unwrap();
+    let (events, mut listener) = tokio::sync::mpsc::channel(1);
+    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let mut heard = Heard::default();
+    let bound = Duration::from_millis(50);
+    let said = exchange(ours, &parcel, bound, Some(&events), &mut heard).await;
+    assert_eq!(said, Err(Silence::Late));
+    assert_eq!(listener.recv().await, Some(Event::Started));
+}
+
+#[test]
+fn a_command_line_beyond_one_frame_is_refused() {
+    let mut huge = request(8);
+    huge.argv.push("x".repeat(2 << 20));
+    assert!(matches!(
+        Parcel::pack(&huge, b""),
+        Err(Error::Argument { .. })
+    ));
+}
+
+#[test]
+fn causes_show_in_one_line() {
+    let error = Error::NoContainer {
+        retry_after: Some(Duration::from_secs(2)),
+        cause: Arc::new(Error::EngineAbsent {
+            endpoint: "unix:///x".to_owned(),
+            reason: "connection refused".to_owned(),
+        }),
+    };
+    let failure = error.failure();
+    assert_eq!(failure.code, Code::SandboxUnavailable);
+    assert_eq!(failure.retry_after, Some(Duration::from_secs(2)));
+    assert_eq!(
+        failure.message,
+        "no sandbox could be started: container engine `unix:///x` does not answer: \
+         connection refused"
+    );
+}
