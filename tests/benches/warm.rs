@@ -21,6 +21,7 @@ const SCRIPT: &str = "echo hello";
 /// Milliseconds, by where they went.
 #[derive(Debug, Default)]
 struct Spent {
+    whole: Samples,
     queue: Samples,
     sandbox: Samples,
     tool: Samples,
@@ -53,6 +54,7 @@ pub async fn run() {
     figure("warm.p50", ours.median(), "ms");
     figure("warm.p90", ours.quantile(0.9), "ms");
     figure("warm.p99", ours.quantile(0.99), "ms");
+    figure("warm.in_daemon_p50", spent.whole.median(), "ms");
     figure("warm.queue_p50", spent.queue.median(), "ms");
     figure("warm.sandbox_p50", spent.sandbox.median(), "ms");
     figure("warm.tool_p50", spent.tool.median(), "ms");
@@ -84,6 +86,7 @@ async fn round(daemon: &Daemon, rate: f64, spent: &Arc<Mutex<Spent>>) -> Samples
             let reply = parsed(&reply);
             assert_eq!(reply["data"], "hello\n", "{reply}");
             let (figures, mut spent) = (&reply["metadata"], spent.lock().unwrap());
+            spent.whole.add(number(&figures["latency_ms"]));
             spent.queue.add(number(&figures["queue_ms"]));
             spent.sandbox.add(number(&figures["sandbox_ms"]));
             spent.tool.add(number(&figures["tool_ms"]));
