@@ -159,11 +159,15 @@ if $keep; then
     trap - EXIT
     cat <<TEXT
 The daemon (process $daemon) and the order service (process ${processes[0]}) go on.
-  $switchboard tools list --endpoint $endpoint
-  $switchboard call text.stats '{"text":"hello"}' --endpoint $endpoint
+
+  export SWITCHBOARD_ENDPOINT=$endpoint
+  $switchboard tools list
+  $switchboard call text.stats '{"Text":"one two"}'
+  $switchboard ledger tail --file $state/ledger.db
+
+  policies  $state/policies (change a file: the daemon reads it again)
   log       $state/daemon.log
-  policies  $state/policies (edit a file: the daemon reads it again)
-  stop      kill $daemon ${processes[0]}
+  stop      kill $daemon ${processes[0]}; rm -r $state
 TEXT
 else
     echo "containers while the daemon runs: $(containers | wc -l) waiting"

@@ -1,8 +1,4 @@
 //! Compiles the proto files with protox, so that no protoc has to be installed.
-#![expect(
-    clippy::print_stdout,
-    reason = "a build script speaks to cargo on standard output"
-)]
 
 use std::path::Path;
 

@@ -89,6 +89,22 @@ pub struct Admitted {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
+#[cfg(test)]
+impl Admitted {
+    /// A call that tests of later rooms start from.
+    pub(crate) fn for_test(call: Call, caller: Caller) -> Self {
+        let permit = || {
+            let one = std::sync::Arc::new(tokio::sync::Semaphore::new(1));
+            one.try_acquire_owned().unwrap()
+        };
+        Self {
+            call,
+            caller,
+            _permits: [permit(), permit()],
+        }
+    }
+}
+
 /// Why a call was not admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -127,7 +143,10 @@ impl Error {
             Self::InFlight { .. } => Duration::from_millis(100),
             Self::Draining => Duration::from_secs(1),
         };
-        Failure { retry_after: Some(retry_after), ..Failure::new(code, self.to_string()) }
+        Failure {
+            retry_after: Some(retry_after),
+            ..Failure::new(code, self.to_string())
+        }
     }
 }
 
@@ -142,15 +161,20 @@ pub struct Admission {
 impl Admission {
     /// Sets up the limits.
     pub fn new(config: Config) -> Self {
-        Self { rates: Rates::new(&config), config, draining: AtomicBool::new(false) }
+        Self {
+            rates: Rates::new(&config),
+            config,
+            draining: AtomicBool::new(false),
+        }
     }
 
     /// Tells who is at the other end, without admitting anything.
     pub fn identify(&self, peer: &Peer) -> Caller {
         let (name, user) = match peer {
-            Peer::Unix { uid } => {
-                (format!("uid:{uid}"), self.config.users.iter().find(|user| user.uid == *uid))
-            }
+            Peer::Unix { uid } => (
+                format!("uid:{uid}"),
+                self.config.users.iter().find(|user| user.uid == *uid),
+            ),
             Peer::Loopback(_) => ("loopback".to_owned(), None),
             Peer::Inside => ("switchboard".to_owned(), None),
         };
@@ -176,7 +200,11 @@ impl Admission {
             caller,
             _permits: permits,
         });
-        let outcome = if admitted.is_ok() { "admitted" } else { "refused" };
+        let outcome = if admitted.is_ok() {
+            "admitted"
+        } else {
+            "refused"
+        };
         metrics::counter!("switchboard_admission_calls_total", "outcome" => outcome).increment(1);
         admitted
     }

@@ -5,12 +5,14 @@ mod call;
 mod client;
 mod doctor;
 mod health;
+mod janitor;
 mod ledger;
 mod offline;
 mod print;
 mod serve;
 mod tools;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -41,6 +43,9 @@ enum Command {
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
     Health(health::Options),
+    /// Started by the daemon: removes what a killed daemon leaves.
+    #[command(hide = true)]
+    Janitor(janitor::Options),
     /// Print the completions of a shell.
     Completions {
         /// Which shell.
@@ -57,25 +62,37 @@ pub(crate) struct Failed {
 
 impl Failed {
     /// The answer is an error.
-    pub(crate) fn answer(message: impl ToString) -> Self {
-        Self { code: 1, message: message.to_string() }
+    pub(crate) fn answer(message: impl Display) -> Self {
+        Self {
+            code: 1,
+            message: message.to_string(),
+        }
     }
 
     /// The command line, or a file that it names, is wrong.
-    pub(crate) fn usage(message: impl ToString) -> Self {
-        Self { code: 2, message: message.to_string() }
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self {
+            code: 2,
+            message: message.to_string(),
+        }
     }
 
     /// No daemon answers.
-    pub(crate) fn no_daemon(message: impl ToString) -> Self {
-        Self { code: 3, message: message.to_string() }
+    pub(crate) fn no_daemon(message: impl Display) -> Self {
+        Self {
+            code: 3,
+            message: message.to_string(),
+        }
     }
 }
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let line = Line::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return complain(&Failed::answer(format!("no runtime: {error}"))),
     };
@@ -103,6 +120,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Doctor(options) => doctor::run(options).await,
         Command::Health(options) => health::run(options).await,
+        Command::Janitor(options) => janitor::run(options).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Line::command(), "switchboard", &mut text);

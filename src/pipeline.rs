@@ -7,7 +7,6 @@ mod replies;
 mod running;
 mod snapshot;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,11 +148,8 @@ impl Pipeline {
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
         if let Some(per_second) = resolved.tool.calls_per_second {
-            self.admission.meter(
-                &resolved.admitted.caller,
-                &resolved.tool.name,
-                per_second,
-            )?;
+            self.admission
+                .meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
         }
         let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
         facts.checked(&checked);
@@ -170,7 +166,11 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let ran = self.sandbox.run(authorized, events).instrument(tracing::info_span!("run")).await?;
+        let ran = self
+            .sandbox
+            .run(authorized, events)
+            .instrument(tracing::info_span!("run"))
+            .await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
     }
@@ -186,7 +186,10 @@ impl Pipeline {
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
                 let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
-                Recorded { json: reply.to_json(), reply }
+                Recorded {
+                    json: reply.to_json(),
+                    reply,
+                }
             }
         }
     }
@@ -207,7 +210,8 @@ impl Pipeline {
 
     /// Ends a running call of this caller; false when there is none with that id.
     pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
-        self.running.cancel(call_id, &self.admission.identify(peer).name)
+        self.running
+            .cancel(call_id, &self.admission.identify(peer).name)
     }
 
     /// Ends every running call, for the end of a drain.
@@ -225,7 +229,13 @@ impl Pipeline {
         let caller = self.admission.identify(peer);
         let snapshot = self.snapshot.load();
         let visible = |tool: &&Arc<Tool>| snapshot.policies.visible(&caller, tool);
-        let tools = snapshot.catalog.tools().iter().filter(visible).cloned().collect();
+        let tools = snapshot
+            .catalog
+            .tools()
+            .iter()
+            .filter(visible)
+            .cloned()
+            .collect();
         (tools, snapshot.catalog.digest().to_owned())
     }
 
@@ -252,11 +262,9 @@ impl Pipeline {
 }
 
 /// Ends when the time is over; never without one.
-fn passed(remaining: Option<Duration>) -> impl Future<Output = ()> {
-    async move {
-        match remaining {
-            Some(remaining) => tokio::time::sleep(remaining).await,
-            None => std::future::pending().await,
-        }
+async fn passed(remaining: Option<Duration>) {
+    match remaining {
+        Some(remaining) => tokio::time::sleep(remaining).await,
+        None => std::future::pending().await,
     }
 }

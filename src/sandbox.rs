@@ -9,6 +9,7 @@ mod error;
 mod exchange;
 mod facts;
 mod hub;
+mod janitor;
 mod keeper;
 mod link;
 mod member;
@@ -48,7 +49,8 @@ use teardown::Reaper;
 pub use config::Config;
 pub use egress::GateLimits;
 pub use error::Error;
-pub use facts::{EngineFacts, ImageFact, inspect_engine, images};
+pub use facts::{EngineFacts, ImageFact, images, inspect_engine};
+pub use janitor::clear;
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
 
 /// Longest drain.
@@ -334,9 +336,12 @@ fn silent(heard: &Heard) -> Report {
 
 /// Reads the HTTP client's answer off its standard output.
 fn answer(order: &Order, end: End, stdout: Vec<u8>) -> (End, Option<HttpAnswer>, bytes::Bytes) {
-    if !order.http || end != End::Exited(0) {
-        return (end, None, stdout.into());
-    }
+    let end = match end {
+        End::Exited(0) if order.http => End::Exited(0),
+        // The body was longer than the cap; what fits was written.
+        End::Exited(5) if order.http => End::OutputLimit,
+        end => return (end, None, stdout.into()),
+    };
     match order::parse_answer(stdout.into()) {
         Some(answer) => (end, Some(answer), bytes::Bytes::new()),
         None => (

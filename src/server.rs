@@ -3,6 +3,7 @@
 mod error;
 mod health;
 mod http;
+mod janitor;
 mod listen;
 mod reload;
 
@@ -42,6 +43,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::install(&config.telemetry)?;
     let daemon = start(config).await?;
     let listeners = listen::bind(&daemon.config.server).await?;
+    let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
     let health = health::start(&daemon).await;
     reload::watch(&daemon);
     let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;
@@ -53,20 +55,44 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 }
 
 async fn start(config: Config) -> Result<Daemon, Error> {
-    let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
+    let (tasks, calls, stop) = (
+        TaskTracker::new(),
+        TaskTracker::new(),
+        CancellationToken::new(),
+    );
     let ledger = Ledger::open(&config.ledger)?;
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
-    let snapshot = Snapshot::load(&config.policies.folder, &|name| images.get(name).cloned(), None)?;
+    let snapshot = Snapshot::load(
+        &config.policies.folder,
+        &|name| images.get(name).cloned(),
+        None,
+    )?;
     reload::report(&snapshot);
     let admission = Admission::new(config.admission.clone());
-    let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
+    let pipeline = Pipeline::new(
+        admission,
+        snapshot,
+        &config.replies,
+        sandbox.clone(),
+        ledger,
+    );
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
-    Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })
+    Ok(Daemon {
+        config,
+        pipeline,
+        sandbox,
+        tasks,
+        calls,
+        stop,
+    })
 }
 
 async fn until_told_to_stop() -> Result<(), Error> {
-    let system = |source| Error::System { what: "cannot wait for signals", source };
+    let system = |source| Error::System {
+        what: "cannot wait for signals",
+        source,
+    };
     let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
     tokio::select! {
@@ -82,17 +108,32 @@ async fn drain(daemon: &Daemon, health: &health::Health) {
     daemon.pipeline.close();
     daemon.calls.close();
     let grace = daemon.config.server.drain_grace;
-    if tokio::time::timeout(grace, daemon.calls.wait()).await.is_err() {
-        tracing::warn!(running = daemon.calls.len(), "the grace time is over: cancelling");
+    if tokio::time::timeout(grace, daemon.calls.wait())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            running = daemon.calls.len(),
+            "the grace time is over: cancelling"
+        );
         daemon.pipeline.cancel_all();
-        if tokio::time::timeout(Duration::from_secs(5), daemon.calls.wait()).await.is_err() {
-            tracing::error!(running = daemon.calls.len(), "calls did not end when cancelled");
+        if tokio::time::timeout(Duration::from_secs(5), daemon.calls.wait())
+            .await
+            .is_err()
+        {
+            tracing::error!(
+                running = daemon.calls.len(),
+                "calls did not end when cancelled"
+            );
         }
     }
     daemon.stop.cancel();
     daemon.sandbox.drain().await;
     daemon.tasks.close();
-    if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait()).await.is_err() {
+    if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait())
+        .await
+        .is_err()
+    {
         tracing::warn!("some connections stayed open and are cut");
     }
     if let Err(error) = daemon.pipeline.ledger().clone().close().await {

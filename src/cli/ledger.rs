@@ -110,7 +110,7 @@ fn moment(text: &str) -> Result<Timestamp, String> {
         return Ok(at);
     }
     let ago = crate::config::duration::parse(text)
-        .map_err(|_| format!("`{text}` is neither a time nor a duration such as 15m"))?;
+        .map_err(|_neither| format!("`{text}` is neither a time nor a duration such as 15m"))?;
     let ago = SignedDuration::try_from(ago).map_err(|e| e.to_string())?;
     Timestamp::now().checked_sub(ago).map_err(|e| e.to_string())
 }
@@ -127,27 +127,49 @@ pub(super) async fn run(command: Ledger) -> Result<ExitCode, Failed> {
 fn open(file: File) -> Result<ledger::Ledger, Failed> {
     let path = match file.file {
         Some(path) => path,
-        None => Config::read(&file.config).map_err(Failed::usage)?.ledger.path,
+        None => {
+            Config::read(&file.config)
+                .map_err(Failed::usage)?
+                .ledger
+                .path
+        }
     };
     ledger::Ledger::open_read_only(&path).map_err(Failed::usage)
 }
 
 async fn tail(options: Tail) -> Result<ExitCode, Failed> {
     let ledger = open(options.file)?;
-    let query = Query { limit: Some(options.records), ..Query::default() };
+    let query = Query {
+        limit: Some(options.records),
+        ..Query::default()
+    };
     let mut entries = ledger.search(query).await.map_err(Failed::answer)?;
     entries.reverse();
-    let mut last = entries.last().map_or(0, |entry| entry.seq);
+    let last = entries.last().map_or(0, |entry| entry.seq);
     rows(&entries, options.json, true)?;
-    let mut tick = tokio::time::interval(Duration::from_millis(500));
-    while options.follow {
-        tick.tick().await;
-        let newest = ledger.search(Query::default()).await.map_err(Failed::answer)?;
-        let fresh: Vec<Entry> = newest.into_iter().filter(|entry| entry.seq > last).rev().collect();
-        last = fresh.last().map_or(last, |entry| entry.seq);
-        rows(&fresh, options.json, false)?;
+    if options.follow {
+        follow(&ledger, last, options.json).await
+    } else {
+        Ok(ExitCode::SUCCESS)
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+async fn follow(ledger: &ledger::Ledger, mut last: u64, json: bool) -> Result<ExitCode, Failed> {
+    let mut tick = tokio::time::interval(Duration::from_millis(500));
+    loop {
+        tick.tick().await;
+        let newest = ledger
+            .search(Query::default())
+            .await
+            .map_err(Failed::answer)?;
+        let fresh: Vec<Entry> = newest
+            .into_iter()
+            .filter(|entry| entry.seq > last)
+            .rev()
+            .collect();
+        last = fresh.last().map_or(last, |entry| entry.seq);
+        rows(&fresh, json, false)?;
+    }
 }
 
 async fn search(options: Search) -> Result<ExitCode, Failed> {
@@ -170,8 +192,8 @@ async fn search(options: Search) -> Result<ExitCode, Failed> {
 async fn show(options: Show) -> Result<ExitCode, Failed> {
     let ledger = open(options.file)?;
     let entry = ledger.get(&options.call_id).await.map_err(Failed::answer)?;
-    let entry = entry
-        .ok_or_else(|| Failed::answer(format!("there is no call `{}`", options.call_id)))?;
+    let entry =
+        entry.ok_or_else(|| Failed::answer(format!("there is no call `{}`", options.call_id)))?;
     let reply = entry.reply_json.clone().unwrap_or_default();
     if options.reply {
         return print::text(&reply);
@@ -190,7 +212,11 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
 async fn verify(file: File) -> Result<ExitCode, Failed> {
     let found = open(file)?.verify().await.map_err(Failed::answer)?;
     print::json(&found)?;
-    Ok(if found.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if found.broken.is_some() {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed> {
@@ -202,16 +228,31 @@ fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed
     }
     let mut rows = Vec::new();
     if heading {
-        rows.push(["RECEIVED", "CALL", "CALLER", "TOOL", "CODE", "MS"].map(str::to_owned).to_vec());
+        rows.push(
+            ["RECEIVED", "CALL", "CALLER", "TOOL", "CODE", "MS"]
+                .map(str::to_owned)
+                .to_vec(),
+        );
     }
     rows.extend(entries.iter().map(row));
-    if rows.is_empty() { Ok(ExitCode::SUCCESS) } else { print::table(&rows) }
+    if rows.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        print::table(&rows)
+    }
 }
 
 fn row(entry: &Entry) -> Vec<String> {
-    let micros = entry.facts.pointer("/latency_us/total").and_then(Value::as_u64).unwrap_or(0);
+    let micros = entry
+        .facts
+        .pointer("/latency_us/total")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
     vec![
-        entry.received.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        entry
+            .received
+            .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+            .to_string(),
         entry.call_id.clone(),
         entry.caller.clone(),
         entry.tool.clone(),

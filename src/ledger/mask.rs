@@ -68,7 +68,8 @@ impl<'a> Masker<'a> {
         };
         let schemas: Vec<&Value> = self.schema.into_iter().collect();
         let masked = self.value(&value, &schemas, 0);
-        if masked == value && compact(text) == value.to_string() {
+        let spelled = value.to_string();
+        if masked == value && compact(text) == spelled {
             text.to_owned()
         } else {
             masked.to_string()

@@ -129,6 +129,7 @@ async fn stored_reply_is_paged_by_bytes() {
     assert_eq!(ledger.result("unknown", 0, 9).await.unwrap(), None);
 }
 
+#[expect(clippy::too_many_lines, reason = "one table of questions")]
 #[tokio::test]
 async fn search_returns_what_matches_newest_first_in_pages() {
     let (_folder, ledger) = fresh();

@@ -47,14 +47,12 @@ fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
     let tool = Arc::new(tool);
     let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
     assert_eq!(problems, []);
-    let admitted = Admitted {
-        call: Call::new("probe", r#"{"n":"1"}"#),
-        caller: Caller {
-            name: "uid:1000".to_owned(),
-            tenant: "t".to_owned(),
-            roles: Vec::new(),
-        },
+    let caller = Caller {
+        name: "uid:1000".to_owned(),
+        tenant: "t".to_owned(),
+        roles: Vec::new(),
     };
+    let admitted = Admitted::for_test(Call::new("probe", r#"{"n":"1"}"#), caller);
     let checked = schemas.check(Resolved { admitted, tool }).unwrap();
     let authorized = Authorized {
         checked,

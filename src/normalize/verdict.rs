@@ -79,12 +79,12 @@ pub(super) fn judge(tool: &Tool, outcome: &Outcome, content: &Content) -> Option
         | End::ProcessLimit
         | End::OutputLimit
         | End::DiskLimit
-        | End::Cancelled => Some(limited(outcome)),
+        | End::Cancelled => Some(limited(tool, outcome)),
     }
 }
 
 /// A limit, or the caller, ended the tool.
-fn limited(outcome: &Outcome) -> Fault {
+fn limited(tool: &Tool, outcome: &Outcome) -> Fault {
     let limits = &outcome.limits;
     match outcome.end {
         End::OutOfMemory => Fault::of(
@@ -123,6 +123,12 @@ fn limited(outcome: &Outcome) -> Fault {
             json!({"limit_bytes": limits.disk, "limit_files": limits.inodes}),
         ),
         End::Cancelled => Fault::of(Code::Cancelled, "the call was cancelled", Value::Null),
+        // The caller's deadline came before the tool's own limit.
+        End::Timeout if limits.wall < tool.profile.limits.wall => Fault::of(
+            Code::DeadlineExceeded,
+            "the caller's deadline passed before the tool had ended",
+            json!({"limit_ms": millis(limits.wall)}),
+        ),
         _ => Fault::of(
             Code::ToolTimeout,
             format!(

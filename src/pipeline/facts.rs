@@ -160,5 +160,7 @@ impl Facts {
 /// The time of day of an instant that has passed.
 fn arrived(received: Instant) -> Timestamp {
     let ago = SignedDuration::try_from(received.elapsed()).unwrap_or_default();
-    Timestamp::now().checked_sub(ago).unwrap_or_else(|_| Timestamp::now())
+    Timestamp::now()
+        .checked_sub(ago)
+        .unwrap_or_else(|_| Timestamp::now())
 }

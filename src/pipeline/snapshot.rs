@@ -36,7 +36,10 @@ impl Snapshot {
         let unusable: Vec<Problem> = failed
             .iter()
             .map(|(tool, why)| Problem {
-                file: catalog.get(tool).map(|tool| tool.source.clone()).unwrap_or_default(),
+                file: catalog
+                    .get(tool)
+                    .map(|tool| tool.source.clone())
+                    .unwrap_or_default(),
                 place: tool.clone(),
                 message: why.clone(),
                 fatal: false,
@@ -44,7 +47,12 @@ impl Snapshot {
             .collect();
         let catalog = catalog.without(&failed);
         let policies = Policies::load(folder, catalog.tools())?;
-        Ok(Self { catalog, schemas, policies, unusable })
+        Ok(Self {
+            catalog,
+            schemas,
+            policies,
+            unusable,
+        })
     }
 
     /// Everything in the policies folder that could not be used.

@@ -81,6 +81,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
             json_output: false,
         }),
         profile: Arc::new(profile),
+        operation: None,
         source: name.split('.').next().unwrap_or(name).into(),
         risk,
         idempotent: true,
@@ -128,10 +129,7 @@ fn checked(tool: &Arc<Tool>, arguments: &str) -> Checked {
     call.conversation = "c1".into();
     Checked {
         resolved: Resolved {
-            admitted: Admitted {
-                call,
-                caller: caller(),
-            },
+            admitted: Admitted::for_test(call, caller()),
             tool: tool.clone(),
         },
         arguments: Arguments {
@@ -405,6 +403,7 @@ fn scope_that_names_a_tool_or_source_binds_only_that_one() {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn tool_is_shown_unless_every_call_of_it_is_denied() {
     let tool = transfer();

@@ -183,7 +183,7 @@ impl Inner {
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
         let (stream, address) = self.dial(target, meter).await?;
-        meter.connected(address);
+        meter.connected(Some(address));
         tool.sink
             .buffer
             .extend_from_slice(b"HTTP/1.1 200 Connection established\r\n\r\n");
@@ -232,7 +232,7 @@ impl Inner {
 
     async fn link(&self, key: &Key, meter: &Meter) -> Result<Link, Refusal> {
         let (stream, address) = self.dial(&key.target, meter).await?;
-        meter.connected(address);
+        meter.connected(Some(address));
         let stream = match key.scheme {
             Scheme::Http => Stream::Plain(stream),
             Scheme::Https => {
@@ -259,10 +259,12 @@ impl Inner {
         let repeatable = what.asked.repeatable();
         if let Some(link) = self.pool.take(&key, keep_alive, repeatable) {
             what.meter.permit();
-            what.meter.connected(link.address);
+            what.meter.connected(Some(link.address));
             match what.run(&mut tool.source, &mut tool.sink, link).await {
                 // The upstream closed it while it waited; ask again on a new one.
-                Err(broken) if repeatable && !broken.heard && broken.is_upstream() => {}
+                Err(broken) if repeatable && !broken.heard && broken.is_upstream() => {
+                    what.meter.connected(None);
+                }
                 ended => return self.settle(tool, what, &key, ended).await,
             }
         }

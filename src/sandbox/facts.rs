@@ -159,5 +159,9 @@ fn describe(limits: &CgroupLimits) -> String {
 /// readiness and `doctor` tell.
 pub fn images(config: &Config) -> BTreeMap<String, String> {
     let images = Images::read(&config.images).unwrap_or_default();
-    images.image.into_iter().map(|(name, image)| (name, image.id)).collect()
+    images
+        .image
+        .into_iter()
+        .map(|(name, image)| (name, image.id))
+        .collect()
 }

@@ -15,7 +15,7 @@ use crate::policy::Authorized;
 
 const HOME: &str = "/tmp";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const CLIENT: [&str; 2] = ["/runner", "http"];
+const CLIENT: [&str; 3] = ["/runner", "http", "--max-output"];
 
 /// One thing to run in a sandbox.
 #[derive(Debug, Clone)]
@@ -59,7 +59,8 @@ impl Order {
                     .map_err(|error| refused("", &error.to_string()))?;
                 let stdin = serde_json::to_vec(&request)
                     .map_err(|error| refused("", &error.to_string()))?;
-                let argv = CLIENT.map(str::to_owned).to_vec();
+                let cap = tool.profile.limits.output.to_string();
+                let argv = CLIENT.map(str::to_owned).into_iter().chain([cap]).collect();
                 (argv, environment(&BTreeMap::new()), stdin, true)
             }
         };

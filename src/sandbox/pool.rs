@@ -108,7 +108,7 @@ impl Pools {
         &mut self,
         wanted: Vec<(Recipe, catalog::Pool)>,
         now: Instant,
-    ) -> Vec<Box<Member>> {
+    ) -> VecDeque<Box<Member>> {
         for pool in self.by_key.values_mut() {
             pool.bounds = None;
         }
@@ -123,7 +123,7 @@ impl Pools {
             pool.bounds = Some(catalog::Pool { min, max });
             pool.recover();
         }
-        let mut drained = Vec::new();
+        let mut drained = VecDeque::new();
         for pool in self.by_key.values_mut().filter(|p| p.bounds.is_none()) {
             drained.extend(pool.ready.drain(..));
         }
@@ -264,8 +264,8 @@ impl Pools {
 
     /// Takes out what must be removed: dead containers, and those that waited longer than `idle`.
     /// Forgets pools that nobody asked for in that time.
-    pub(super) fn expire(&mut self, idle: Duration, now: Instant) -> Vec<Box<Member>> {
-        let mut old = Vec::new();
+    pub(super) fn expire(&mut self, idle: Duration, now: Instant) -> VecDeque<Box<Member>> {
+        let mut old = VecDeque::new();
         for pool in self.by_key.values_mut() {
             let (keep, out) = std::mem::take(&mut pool.ready)
                 .into_iter()
@@ -296,8 +296,8 @@ impl Pools {
     }
 
     /// Takes out every ready container, and tells every waiting call that the daemon stops.
-    pub(super) fn clear(&mut self) -> Vec<Box<Member>> {
-        let mut all = Vec::new();
+    pub(super) fn clear(&mut self) -> VecDeque<Box<Member>> {
+        let mut all = VecDeque::new();
         for (_, mut pool) in self.by_key.drain() {
             all.extend(pool.ready.drain(..));
         }

@@ -186,7 +186,7 @@ pub(super) fn is_leftover(container: &ContainerSummary, boot: &str, now: u64, kn
     !is_of(container, boot) || !known || late
 }
 
-fn is_of(container: &ContainerSummary, boot: &str) -> bool {
+pub(super) fn is_of(container: &ContainerSummary, boot: &str) -> bool {
     label(container, LABEL_BOOT) == Some(boot)
 }
 
@@ -194,7 +194,7 @@ fn label<'c>(container: &'c ContainerSummary, name: &str) -> Option<&'c str> {
     container.labels.as_ref()?.get(name).map(String::as_str)
 }
 
-fn name_of(container: &ContainerSummary) -> String {
+pub(super) fn name_of(container: &ContainerSummary) -> String {
     container
         .names
         .as_ref()

@@ -43,6 +43,7 @@ pub(crate) fn tool(schema: Value) -> Tool {
         digest: super::digest(&schema.to_string()),
         input_schema: schema,
         output_schema: None,
+        operation: None,
         target: Target::Command(Command {
             argv: vec!["true".to_owned()],
             stdin: Stdin::Json,

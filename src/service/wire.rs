@@ -20,7 +20,10 @@ const NAME_BYTES: usize = 256;
 pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let mut wrong = Vec::new();
     if wire.tool_name.is_empty() {
-        wrong.push(("tool_name", "is empty; ListTools gives the names".to_owned()));
+        wrong.push((
+            "tool_name",
+            "is empty; ListTools gives the names".to_owned(),
+        ));
     }
     let texts = [
         ("tool_name", &wire.tool_name),
@@ -29,7 +32,10 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     ];
     for (field, text) in texts {
         if text.len() > NAME_BYTES {
-            wrong.push((field, format!("has {} bytes; at most {NAME_BYTES}", text.len())));
+            wrong.push((
+                field,
+                format!("has {} bytes; at most {NAME_BYTES}", text.len()),
+            ));
         }
         if text.chars().any(char::is_control) {
             wrong.push((field, "has a control character".to_owned()));
@@ -45,8 +51,11 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let (Some(id), true) = (id, wrong.is_empty()) else {
         return Err(status::malformed(&wrong));
     };
-    let arguments =
-        if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };
+    let arguments = if wire.arguments_json.is_empty() {
+        "{}".to_owned()
+    } else {
+        wire.arguments_json
+    };
     let mut call = Call::new(wire.tool_name, arguments);
     call.id = id;
     call.conversation = wire.conversation_id;
@@ -65,7 +74,11 @@ pub(super) fn tool(tool: &Tool) -> proto::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
         input_schema_json: tool.input_schema.to_string(),
-        output_schema_json: tool.output_schema.as_ref().map(ToString::to_string).unwrap_or_default(),
+        output_schema_json: tool
+            .output_schema
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         risk: risk.into(),
         idempotent: tool.idempotent,
         cache_ttl_ms: tool.cache_ttl.map(millis).unwrap_or_default(),
@@ -103,7 +116,10 @@ pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
             sandbox_ms: fraction(metadata.sandbox_ms),
             tool_ms: fraction(metadata.tool_ms),
             output_truncated: metadata.output_truncated,
-            retry_after_ms: metadata.retry_after_ms.map(|wait| millis(wait.into())).unwrap_or_default(),
+            retry_after_ms: metadata
+                .retry_after_ms
+                .map(|wait| millis(wait.into()))
+                .unwrap_or_default(),
         }),
         json: json.clone(),
     }
@@ -153,19 +169,29 @@ fn fraction(millis: Option<Millis>) -> f64 {
 }
 
 /// One page of a recorded reply. Never splits a character.
-pub(super) fn page(json: &str, offset: u64, limit: u32) -> Result<proto::GetResultResponse, Status> {
+pub(super) fn page(
+    json: &str,
+    offset: u64,
+    limit: u32,
+) -> Result<proto::GetResultResponse, Status> {
     let wrong = |what: &str| status::malformed(&[("offset", what.to_owned())]);
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     if start > json.len() {
         return Err(wrong("lies beyond the end"));
     }
-    let rest = json.get(start..).ok_or_else(|| wrong("is not 0 or a next_offset"))?;
+    let rest = json
+        .get(start..)
+        .ok_or_else(|| wrong("is not 0 or a next_offset"))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(4);
     let page = rest.get(..rest.floor_char_boundary(limit)).unwrap_or(rest);
     let end = start + page.len();
     Ok(proto::GetResultResponse {
         json: page.to_owned(),
         total_bytes: u64::try_from(json.len()).unwrap_or(u64::MAX),
-        next_offset: if end == json.len() { 0 } else { u64::try_from(end).unwrap_or(0) },
+        next_offset: if end == json.len() {
+            0
+        } else {
+            u64::try_from(end).unwrap_or(0)
+        },
     })
 }

@@ -30,11 +30,13 @@ async fn a_tool_runs_in_its_own_container_and_answers_in_the_one_shape() {
     assert_eq!(metadata["repairs"], json!([]));
     assert_eq!(metadata["output_truncated"], false);
 
-    let one = sh(&daemon, "echo left >/tmp/mark; hostname").await;
-    let two = sh(&daemon, "cat /tmp/mark; hostname").await;
-    assert_ne!(
-        one["data"], two["data"],
-        "the second call must not share the first one's container"
+    let one = sh(&daemon, "echo left >/tmp/mark; cat /tmp/mark").await;
+    let two = sh(&daemon, "cat /tmp/mark 2>/dev/null || echo absent").await;
+    let data = (one["data"].as_str(), two["data"].as_str());
+    assert_eq!(
+        data,
+        (Some("left\n"), Some("absent\n")),
+        "each call has its own container"
     );
 }
 
@@ -324,12 +326,14 @@ async fn a_tool_that_policy_always_denies_is_neither_listed_nor_suggested_nor_ru
         "{names:?}"
     );
     let reply = daemon.call("probe.forbidden", &json!({})).await;
-    assert_eq!(code(&reply), "UNKNOWN_TOOL", "{reply:#}");
-    assert!(
-        !reply["error"]["details"]
-            .to_string()
-            .contains("probe.forbidden")
+    assert_eq!(code(&reply), "POLICY_DENIED", "{reply:#}");
+    assert_eq!(
+        reply["error"]["details"]["policies"],
+        json!(["probe-forbidden"])
     );
+    let reply = daemon.call("probe.forbiden", &json!({})).await;
+    assert_eq!(code(&reply), "UNKNOWN_TOOL", "{reply:#}");
+    assert!(!reply.to_string().contains("probe.forbidden"), "{reply:#}");
     // Permitted for some arguments only: listed, and decided on the arguments that would run.
     assert!(names.contains(&"probe.echo"));
     let reply = daemon

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-pub const BINARY: &str = env!("CARGO_BIN_EXE_switchboard");
+pub(crate) const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_switchboard");
 /// Longer than anything takes on a busy machine; a wait that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -65,15 +65,15 @@ impl Log {
 }
 
 /// How a daemon is set up before it starts.
-pub struct Setup {
-    pub folder: TempDir,
+pub(crate) struct Setup {
+    pub(crate) folder: TempDir,
     config: String,
-    pub instance: String,
+    pub(crate) instance: String,
 }
 
 impl Setup {
     /// The policies of the repository, and those of the tests beside them.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let policies = folder.path().join("policies");
         copy(&Path::new(ROOT).join("policies"), &policies);
@@ -87,24 +87,24 @@ impl Setup {
     }
 
     /// Adds tables to the configuration file.
-    pub fn config(mut self, toml: &str) -> Self {
+    pub(crate) fn config(mut self, toml: &str) -> Self {
         self.config.push_str(toml);
         self.config.push('\n');
         self
     }
 
-    pub fn policies(&self) -> PathBuf {
+    pub(crate) fn policies(&self) -> PathBuf {
         self.folder.path().join("policies")
     }
 
     /// Writes a file below the policies folder.
-    pub fn policy(self, name: &str, text: &str) -> Self {
+    pub(crate) fn policy(self, name: &str, text: &str) -> Self {
         std::fs::write(self.policies().join(name), text).unwrap();
         self
     }
 
     /// Replaces text in a file below the policies folder.
-    pub fn edit(self, name: &str, from: &str, to: &str) -> Self {
+    pub(crate) fn edit(self, name: &str, from: &str, to: &str) -> Self {
         let path = self.policies().join(name);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains(from), "{name} has no `{from}`");
@@ -133,14 +133,14 @@ impl Setup {
     }
 
     /// Starts the daemon and waits until it is ready.
-    pub async fn start(self) -> Daemon {
+    pub(crate) async fn start(self) -> Daemon {
         let daemon = self.start_unready().await;
         daemon.until_ready().await;
         daemon
     }
 
     /// Starts the daemon and waits until it serves, ready or not.
-    pub async fn start_unready(self) -> Daemon {
+    pub(crate) async fn start_unready(self) -> Daemon {
         let config = self.write_config();
         let mut child = spawn(&config);
         let log = Log::default();
@@ -155,7 +155,7 @@ impl Setup {
     }
 
     /// Starts a daemon that is expected to refuse; gives its exit code and what it said.
-    pub fn refuse(self) -> (i32, String) {
+    pub(crate) fn refuse(self) -> (i32, String) {
         let config = self.write_config();
         let output = Command::new(BINARY)
             .arg("serve")
@@ -196,7 +196,7 @@ fn bound(log: &Log, skip: usize) -> Value {
     serde_json::from_str(line["fields"]["text"].as_str().unwrap()).unwrap()
 }
 
-pub fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -210,27 +210,27 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 /// A daemon that serves.
-pub struct Daemon {
-    pub setup: Setup,
+pub(crate) struct Daemon {
+    pub(crate) setup: Setup,
     child: Child,
     log: Log,
     bound: Value,
 }
 
 impl Daemon {
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.setup.folder.path()
     }
 
-    pub fn address(&self, listener: &str) -> SocketAddr {
+    pub(crate) fn address(&self, listener: &str) -> SocketAddr {
         self.bound[listener].as_str().unwrap().parse().unwrap()
     }
 
-    pub fn socket(&self) -> String {
+    pub(crate) fn socket(&self) -> String {
         format!("unix://{}", self.folder().join("daemon.sock").display())
     }
 
@@ -246,17 +246,17 @@ impl Daemon {
         assert!(waited.is_ok(), "not ready: {}", told.lock().unwrap());
     }
 
-    pub async fn channel(&self) -> Channel {
+    pub(crate) async fn channel(&self) -> Channel {
         let url = format!("http://{}", self.address("tcp"));
         Endpoint::from_shared(url).unwrap().connect().await.unwrap()
     }
 
-    pub async fn client(&self) -> ToolServiceClient<Channel> {
+    pub(crate) async fn client(&self) -> ToolServiceClient<Channel> {
         ToolServiceClient::new(self.channel().await).max_decoding_message_size(usize::MAX)
     }
 
     /// One call that has to come back as a reply.
-    pub async fn call(&self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Value {
         parsed(
             &self
                 .try_call(request(tool, &arguments.to_string()))
@@ -265,7 +265,7 @@ impl Daemon {
         )
     }
 
-    pub async fn try_call(&self, request: CallRequest) -> Result<Reply, Status> {
+    pub(crate) async fn try_call(&self, request: CallRequest) -> Result<Reply, Status> {
         Ok(self
             .client()
             .await
@@ -277,7 +277,7 @@ impl Daemon {
     }
 
     /// Runs the command line against this daemon.
-    pub fn cli(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn cli(&self, arguments: &[&str]) -> Output {
         Command::new(BINARY)
             .args(arguments)
             .env("SWITCHBOARD_ENDPOINT", self.socket())
@@ -286,23 +286,23 @@ impl Daemon {
             .unwrap()
     }
 
-    pub async fn metrics(&self) -> String {
+    pub(crate) async fn metrics(&self) -> String {
         http(&format!("http://{}/metrics", self.address("metrics")))
             .await
             .1
     }
 
     /// How many lines were logged so far.
-    pub fn logged(&self) -> usize {
+    pub(crate) fn logged(&self) -> usize {
         self.log.len()
     }
 
     /// Waits for a log line, from line `skip` on.
-    pub fn log_line(&self, skip: usize, text: &str) -> String {
+    pub(crate) fn log_line(&self, skip: usize, text: &str) -> String {
         self.log.wait(skip, text)
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.pid().to_string();
         assert!(
             Command::new("kill")
@@ -314,12 +314,12 @@ impl Daemon {
     }
 
     /// Waits for the end of the process; gives its exit code, or `None` after a signal.
-    pub fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
     /// Starts the daemon again in the same folder, after it has ended.
-    pub async fn restart(mut self) -> Self {
+    pub(crate) async fn restart(mut self) -> Self {
         self.child = spawn(&self.folder().join("switchboard.toml"));
         self.log = Log::default();
         self.log.follow(&mut self.child);
@@ -329,7 +329,7 @@ impl Daemon {
     }
 
     /// The containers of this instance, in any state.
-    pub fn containers(&self) -> Vec<String> {
+    pub(crate) fn containers(&self) -> Vec<String> {
         containers(&self.setup.instance)
     }
 }
@@ -342,7 +342,7 @@ impl Drop for Daemon {
     }
 }
 
-pub fn containers(instance: &str) -> Vec<String> {
+pub(crate) fn containers(instance: &str) -> Vec<String> {
     let label = format!("label=switchboard.instance={instance}");
     let output = Command::new("docker")
         .args(["ps", "--all", "--quiet", "--no-trunc", "--filter", &label])
@@ -356,7 +356,7 @@ pub fn containers(instance: &str) -> Vec<String> {
         .collect()
 }
 
-pub fn request(tool: &str, arguments: &str) -> CallRequest {
+pub(crate) fn request(tool: &str, arguments: &str) -> CallRequest {
     CallRequest {
         tool_name: tool.to_owned(),
         arguments_json: arguments.to_owned(),
@@ -364,16 +364,16 @@ pub fn request(tool: &str, arguments: &str) -> CallRequest {
     }
 }
 
-pub fn parsed(reply: &Reply) -> Value {
+pub(crate) fn parsed(reply: &Reply) -> Value {
     serde_json::from_str(&reply.json).unwrap()
 }
 
-pub fn code(reply: &Value) -> &str {
+pub(crate) fn code(reply: &Value) -> &str {
     reply["error"]["code"].as_str().unwrap_or("SUCCESS")
 }
 
 /// Waits until a condition holds, or fails the test.
-pub async fn eventually<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) {
+pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) {
     let waited = tokio::time::timeout(PATIENCE, until(condition)).await;
     assert!(waited.is_ok(), "never: {what}");
 }
@@ -386,7 +386,7 @@ async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
 }
 
 /// A small HTTP GET: status and body.
-pub async fn http(url: &str) -> (u16, String) {
+pub(crate) async fn http(url: &str) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (host, path) = url
         .strip_prefix("http://")

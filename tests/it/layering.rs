@@ -69,8 +69,8 @@ fn names(text: &str, module: &str) -> bool {
         .filter(|line| !line.trim_start().starts_with("//"))
         .any(|line| {
             line.match_indices(module).any(|(at, _)| {
-                let before = line[..at].chars().next_back();
-                let after = &line[at + module.len()..];
+                let before = line.get(..at).and_then(|text| text.chars().next_back());
+                let after = line.get(at + module.len()..).unwrap_or_default();
                 !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
                     && after.starts_with("::")
             })
@@ -81,7 +81,7 @@ fn names(text: &str, module: &str) -> bool {
 fn used(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
+        let rest = text.get(at + "crate::".len()..).unwrap_or_default();
         match rest.strip_prefix('{') {
             Some(list) => {
                 let list = list.split('}').next().unwrap_or_default();
@@ -166,7 +166,7 @@ fn the_path_of_one_call_is_read_in_under_500_lines() {
             .lines()
             .count()
     };
-    let total: usize = path.iter().map(|file| lines(file)).sum();
+    let total: usize = path.iter().map(lines).sum();
     assert!(total < 500, "{path:?} have {total} lines together");
 }
 

@@ -1,14 +1,13 @@
 //! Integration tests: one binary against the real daemon, a real engine and real clients.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test helper may fail its test"
 )]
 
 mod calls;
 mod daemon;
+mod http;
 mod input;
 mod layering;
 mod lifecycle;

@@ -44,7 +44,7 @@ pub(crate) async fn serve(stream: Stream, host: Rc<Host>) {
     if request.last {
         host.finish.notify_one();
     } else {
-        host.launcher.prepare();
+        host.launcher.refill().await;
     }
 }
 
@@ -111,6 +111,7 @@ async fn start(
     let helper = host
         .launcher
         .take()
+        .await
         .map_err(|error| format!("cannot start a process: {error}"))?;
     let plan = Plan {
         argv: request.argv.clone(),

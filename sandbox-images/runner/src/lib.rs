@@ -150,7 +150,8 @@ pub struct Report {
     pub wall_us: u64,
     /// Microseconds of processor time, user and system together.
     pub cpu_us: u64,
-    /// Peak resident memory of the largest process, in bytes.
+    /// Peak resident memory of the largest process, in bytes; in the worker tier of the largest that
+    /// any call has had so far.
     pub peak_bytes: u64,
     /// Bytes the tool wrote to standard output, before any cap.
     pub stdout_bytes: u64,

@@ -12,6 +12,7 @@ mod input;
 mod output;
 mod launch;
 mod stage;
+mod spawner;
 mod reap;
 mod kill;
 mod port;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     match mode.as_deref() {
         None => supervise::main(),
         Some("exec") => stage::main(),
+        Some("spawn") => spawner::main(),
         Some("http") => switchboard_runner::http::main(),
         Some(_) => ExitCode::from(2),
     }

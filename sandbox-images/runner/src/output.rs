@@ -22,6 +22,13 @@ pub(crate) enum Pumped {
     Over,
 }
 
+/// A read that does not wait.
+type Read = fn(&pipe::Receiver, &mut [u8]) -> io::Result<usize>;
+
+fn try_read(pipe: &pipe::Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    pipe.try_read(buffer)
+}
+
 /// One pipe.
 struct Source {
     pipe: Option<pipe::Receiver>,
@@ -97,7 +104,7 @@ impl Output {
                     ready = err.readable() => ready.map(|()| Kind::Stderr)?,
                 },
             };
-            self.take(which);
+            self.take(which, try_read);
         }
     }
 
@@ -106,7 +113,8 @@ impl Output {
         for kind in [Kind::Stdout, Kind::Stderr] {
             for _ in 0..LAST_READS {
                 self.flush(wire).await?;
-                if !self.take(kind) {
+                // Past the event loop: it may not have heard yet of the tool's last bytes.
+                if !self.take(kind, |pipe, buffer| Ok(rustix::io::read(pipe, buffer)?)) {
                     break;
                 }
             }
@@ -126,7 +134,7 @@ impl Output {
     }
 
     /// Reads once without waiting, into a frame; says whether there may be more.
-    fn take(&mut self, kind: Kind) -> bool {
+    fn take(&mut self, kind: Kind, read: Read) -> bool {
         let source = if kind == Kind::Stdout {
             &mut self.stdout
         } else {
@@ -138,7 +146,7 @@ impl Output {
         let Some((header, payload)) = self.buffer.split_at_mut_checked(HEADER) else {
             return false;
         };
-        let read = match pipe.try_read(payload) {
+        let read = match read(pipe, payload) {
             Ok(0) => {
                 source.pipe = None;
                 return false;

@@ -3,27 +3,27 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use rustix::fs::{Gid, Uid};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use switchboard_runner::http;
 
 use crate::launch::Plan;
+use crate::spawner;
 
 /// Runs as the helper. Returns when there is no tool to become, or when it was the tool itself.
 pub(crate) fn main() -> ExitCode {
-    let Ok(mut line) = prepare() else {
-        return ExitCode::FAILURE;
-    };
+    prepare().map_or(ExitCode::FAILURE, serve)
+}
+
+/// Waits for the plan and becomes the tool.
+pub(crate) fn serve(mut line: UnixStream) -> ExitCode {
     let Ok(plan) = receive(&mut line) else {
         return ExitCode::FAILURE;
     };
@@ -59,9 +59,15 @@ fn proxy(plan: &Plan) -> &str {
 /// All that needs no plan, so that it is done before the call comes.
 fn prepare() -> io::Result<UnixStream> {
     let line = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let stdin = take(&line)?;
-    rustix::stdio::dup2_stdin(&stdin)?;
-    setsid()?;
+    let stdin = spawner::receive(&line)?;
+    rustix::stdio::dup2_stdin(stdin.first().ok_or(io::ErrorKind::UnexpectedEof)?)?;
+    restrict()?;
+    separate()?;
+    Ok(line)
+}
+
+/// What children inherit.
+pub(crate) fn restrict() -> io::Result<()> {
     set_no_new_privs(true)?;
     setrlimit(
         Resource::Core,
@@ -70,29 +76,15 @@ fn prepare() -> io::Result<UnixStream> {
             maximum: Some(0),
         },
     )?;
-    // The kernel shall end the tool before PID 1. Not every sandbox has the file.
-    fs::write("/proc/self/oom_score_adj", "1000").ok();
-    Ok(line)
+    Ok(())
 }
 
-fn take(line: &UnixStream) -> io::Result<OwnedFd> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    recvmsg(
-        line.as_fd(),
-        &mut [IoSliceMut::new(&mut byte)],
-        &mut control,
-        flags,
-    )?;
-    control
-        .drain()
-        .find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-            _ => None,
-        })
-        .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+/// What each helper does for itself.
+pub(crate) fn separate() -> io::Result<()> {
+    setsid()?;
+    // The kernel shall end the tool before PID 1. Not every sandbox has the file.
+    fs::write("/proc/self/oom_score_adj", "1000").ok();
+    Ok(())
 }
 
 fn receive(line: &mut UnixStream) -> io::Result<Plan> {

@@ -459,14 +459,12 @@ fn a_missing_folder_is_an_empty_catalog_with_a_problem() {
 }
 
 fn admitted(tool: &str) -> Admitted {
-    Admitted {
-        call: Call::new(tool, "{}"),
-        caller: Caller {
-            name: "uid:1".to_owned(),
-            tenant: "t".to_owned(),
-            roles: Vec::new(),
-        },
-    }
+    let caller = Caller {
+        name: "uid:1".to_owned(),
+        tenant: "t".to_owned(),
+        roles: Vec::new(),
+    };
+    Admitted::for_test(Call::new(tool, "{}"), caller)
 }
 
 fn everyone(_: &Caller, _: &Tool) -> bool {

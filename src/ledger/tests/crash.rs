@@ -33,7 +33,7 @@ async fn other_process() {
                 let given = record("t");
                 let id = given.call_id.clone();
                 let kept = ledger.record(given, "{\"reply\":true}").await;
-                let line = kept.map_or("refused".to_owned(), |()| id);
+                let line = kept.map_or_else(|_error| "refused".to_owned(), |()| id);
                 writeln!(std::io::stderr(), "{line}").unwrap();
             }
         }

@@ -14,6 +14,11 @@ fn http_tool() -> Tool {
     tool.target = Target::Http(HttpTarget {
         method: "GET".to_owned(),
         server: "https://api.example".to_owned(),
+        path: "/".to_owned(),
+        query: String::new(),
+        parameters: Vec::new(),
+        headers: Vec::new(),
+        body: None,
     });
     tool
 }

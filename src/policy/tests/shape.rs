@@ -6,6 +6,7 @@ use super::super::number::{decimal, long};
 use super::super::shape::Shape;
 use super::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
 fn print(schema: Value) -> String {
     let mut out = String::new();
     Shape::of_schema(&schema).print(&mut out);
@@ -13,6 +14,7 @@ fn print(schema: Value) -> String {
 }
 
 /// The type of one optional property `x`; empty when it is not readable.
+#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
 fn print_one(schema: Value) -> String {
     let all = print(json!({ "type": "object", "properties": { "x": schema } }));
     all.trim_start_matches(r#"{ "x"?: "#)

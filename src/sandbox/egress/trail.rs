@@ -134,9 +134,9 @@ impl Meter {
         fate.reason.clear();
     }
 
-    /// A connection stands.
-    pub(super) fn connected(&self, address: SocketAddr) {
-        hold(&self.entry.fate).address = Some(address.to_string());
+    /// A connection stands, or the last one does no longer.
+    pub(super) fn connected(&self, address: Option<SocketAddr>) {
+        hold(&self.entry.fate).address = address.map(|address| address.to_string());
     }
 
     /// The attempt was refused, then or later.

@@ -24,7 +24,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from client import SERVICE, Client, detail, pb
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SLEEP = {"code": "import time; time.sleep(2.5); result = 'slept'"}
+SLEEP = {"code": "import time; time.sleep(1.2); result = 'slept'"}
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 CHECKS = []

@@ -54,7 +54,13 @@ class Client:
     """One channel to a daemon."""
 
     def __init__(self, endpoint, options=()):
-        defaults = [("grpc.service_config", SERVICE_CONFIG), ("grpc.keepalive_time_ms", 30_000)]
+        defaults = [
+            ("grpc.service_config", SERVICE_CONFIG),
+            ("grpc.keepalive_time_ms", 30_000),
+            # gRPC's C core would send the path of a Unix socket as :authority, with `%2F` in it,
+            # and an HTTP/2 server that reads RFC 3986 strictly resets such a stream.
+            ("grpc.default_authority", "localhost"),
+        ]
         self.channel = grpc.insecure_channel(endpoint, options=[*defaults, *options])
         self.tools = pb_grpc.ToolServiceStub(self.channel)
 

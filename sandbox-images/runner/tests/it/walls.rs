@@ -45,15 +45,21 @@ async fn the_limits_of_the_container_are_read_back() {
 
 #[tokio::test]
 async fn a_tool_has_no_privilege_and_nothing_open_but_its_three_pipes() {
-    let ran = run(
-        "switchboard/shell",
-        &inside(
-            "id -u; id -g; grep -E '^(Cap(Prm|Eff|Inh|Amb)|NoNewPrivs|Groups)' /proc/self/status; \
-             ls /proc/$$/fd; echo; for i in 0 1 2; do [ -t $i ] && echo tty; done; \
-             ulimit -n; ulimit -c; env | sort",
-        ),
-    )
-    .await;
+    let mut request = inside(
+        "id -u; id -g; grep -E '^(Cap(Prm|Eff|Inh|Amb)|NoNewPrivs|Groups)' /proc/self/status; \
+         ls /proc/$$/fd; echo; for i in 0 1 2; do [ -t $i ] && echo tty; done; \
+         ulimit -n; ulimit -c; cat /proc/$$/oom_score_adj; cut -d' ' -f5,6 /proc/$$/stat; \
+         echo $$ $$; env | sort",
+    );
+    request.last = false;
+    let sandbox = container("switchboard/shell", &FLAGS).await;
+    // The first tool was started by PID 1, the others were forked by the spawner.
+    for _ in 0..3 {
+        check_walls(&sandbox.call(&request, b"").await);
+    }
+}
+
+fn check_walls(ran: &Ran) {
     let text = ran.text();
     let zero = "0000000000000000";
     for line in [
@@ -63,14 +69,23 @@ async fn a_tool_has_no_privilege_and_nothing_open_but_its_three_pipes() {
         &format!("CapEff:\t{zero}"),
         &format!("CapAmb:\t{zero}"),
         "NoNewPrivs:\t1",
-        "64",
         "PATH=/usr/bin:/bin",
     ] {
         assert!(text.lines().any(|seen| seen == line), "`{line}` in {text}");
     }
     assert!(text.starts_with("10001\n10001\n"), "{text}");
-    assert!(text.contains("\n0\n1\n2\n\n"), "{text}");
-    assert!(!text.contains("tty"), "{text}");
+    assert!(text.contains("\n0\n1\n2\n\n64\n0\n1000\n"), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    let session = lines
+        .iter()
+        .position(|line| *line == "1000")
+        .expect("a score")
+        + 1;
+    assert_eq!(
+        lines[session],
+        lines[session + 1],
+        "it leads its session and group: {text}"
+    );
 }
 
 #[tokio::test]

@@ -184,7 +184,7 @@ fn hellos_that_hide_or_double_their_name_are_refused() {
     for extensions in [
         vec![name.clone(), server_name("evil.test")],
         vec![name.clone(), (0xfe0d, vec![0])],
-        vec![name.clone(), (0xffce, vec![0])],
+        vec![name, (0xffce, vec![0])],
         vec![two_in_list],
         vec![(0, vec![])],
     ] {
