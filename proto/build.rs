@@ -7,10 +7,7 @@ use prost::Message;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(["switchboard/tools/v1/tools.proto"], ["proto"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
-    std::fs::write(
-        Path::new(&out).join("descriptors.bin"),
-        descriptors.encode_to_vec(),
-    )?;
+    std::fs::write(Path::new(&out).join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure().compile_fds(descriptors)?;
     println!("cargo:rerun-if-changed=proto");
     Ok(())

@@ -71,7 +71,7 @@ pub enum Peer {
 }
 
 /// Who sent a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// Stable name, for example `uid:1000` or `loopback`.
     pub name: String,
@@ -97,11 +97,7 @@ impl Admitted {
             let one = std::sync::Arc::new(tokio::sync::Semaphore::new(1));
             one.try_acquire_owned().unwrap()
         };
-        Self {
-            call,
-            caller,
-            _permits: [permit(), permit()],
-        }
+        Self { call, caller, _permits: [permit(), permit()] }
     }
 }
 
@@ -143,10 +139,7 @@ impl Error {
             Self::InFlight { .. } => Duration::from_millis(100),
             Self::Draining => Duration::from_secs(1),
         };
-        Failure {
-            retry_after: Some(retry_after),
-            ..Failure::new(code, self.to_string())
-        }
+        Failure { retry_after: Some(retry_after), ..Failure::new(code, self.to_string()) }
     }
 }
 
@@ -161,20 +154,15 @@ pub struct Admission {
 impl Admission {
     /// Sets up the limits.
     pub fn new(config: Config) -> Self {
-        Self {
-            rates: Rates::new(&config),
-            config,
-            draining: AtomicBool::new(false),
-        }
+        Self { rates: Rates::new(&config), config, draining: AtomicBool::new(false) }
     }
 
     /// Tells who is at the other end, without admitting anything.
     pub fn identify(&self, peer: &Peer) -> Caller {
         let (name, user) = match peer {
-            Peer::Unix { uid } => (
-                format!("uid:{uid}"),
-                self.config.users.iter().find(|user| user.uid == *uid),
-            ),
+            Peer::Unix { uid } => {
+                (format!("uid:{uid}"), self.config.users.iter().find(|user| user.uid == *uid))
+            }
             Peer::Loopback(_) => ("loopback".to_owned(), None),
             Peer::Inside => ("switchboard".to_owned(), None),
         };
@@ -200,11 +188,7 @@ impl Admission {
             caller,
             _permits: permits,
         });
-        let outcome = if admitted.is_ok() {
-            "admitted"
-        } else {
-            "refused"
-        };
+        let outcome = if admitted.is_ok() { "admitted" } else { "refused" };
         metrics::counter!("switchboard_admission_calls_total", "outcome" => outcome).increment(1);
         admitted
     }

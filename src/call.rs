@@ -70,18 +70,14 @@ impl Call {
 
     /// Time left until the deadline; `None` without one, zero once it has passed.
     pub fn remaining(&self) -> Option<Duration> {
-        self.deadline
-            .map(|at| at.saturating_duration_since(Instant::now()))
+        self.deadline.map(|at| at.saturating_duration_since(Instant::now()))
     }
 }
 
 /// Stable error codes of a reply. Each is documented in `proto/switchboard/tools/v1/tools.proto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(
-    missing_docs,
-    reason = "each code is documented once, in the proto file"
-)]
+#[expect(missing_docs, reason = "each code is documented once, in the proto file")]
 pub enum Code {
     UnknownTool,
     SchemaValidationError,
@@ -198,12 +194,7 @@ pub struct Failure {
 impl Failure {
     /// A failure without particulars.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            details: Value::Null,
-            retry_after: None,
-        }
+        Self { code, message: message.into(), details: Value::Null, retry_after: None }
     }
 
     /// Adds particulars.

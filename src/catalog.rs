@@ -178,9 +178,7 @@ impl Catalog {
 
     /// The tool of exactly this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
-        let at = self
-            .tools
-            .binary_search_by(|tool| tool.name.as_str().cmp(name));
+        let at = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name));
         at.ok().and_then(|at| self.tools.get(at))
     }
 

@@ -63,36 +63,24 @@ pub(crate) struct Failed {
 impl Failed {
     /// The answer is an error.
     pub(crate) fn answer(message: impl Display) -> Self {
-        Self {
-            code: 1,
-            message: message.to_string(),
-        }
+        Self { code: 1, message: message.to_string() }
     }
 
     /// The command line, or a file that it names, is wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self {
-            code: 2,
-            message: message.to_string(),
-        }
+        Self { code: 2, message: message.to_string() }
     }
 
     /// No daemon answers.
     pub(crate) fn no_daemon(message: impl Display) -> Self {
-        Self {
-            code: 3,
-            message: message.to_string(),
-        }
+        Self { code: 3, message: message.to_string() }
     }
 }
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let line = Line::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&Failed::answer(format!("no runtime: {error}"))),
     };

@@ -39,9 +39,7 @@ pub struct Policies {
 
 impl Default for Policies {
     fn default() -> Self {
-        Self {
-            folder: "/etc/switchboard/policies".into(),
-        }
+        Self { folder: "/etc/switchboard/policies".into() }
     }
 }
 
@@ -118,19 +116,12 @@ pub enum Error {
 impl Config {
     /// Reads the file and makes its paths absolute.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-            path: path.into(),
-            source,
-        })?;
-        let mut config: Self = toml::from_str(&text).map_err(|e| Error::Parse {
-            path: path.into(),
-            message: e.to_string(),
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Read { path: path.into(), source })?;
+        let mut config: Self = toml::from_str(&text)
+            .map_err(|e| Error::Parse { path: path.into(), message: e.to_string() })?;
         let folder = std::path::absolute(path)
-            .map_err(|source| Error::Read {
-                path: path.into(),
-                source,
-            })?
+            .map_err(|source| Error::Read { path: path.into(), source })?
             .parent()
             .map(Path::to_path_buf)
             .unwrap_or_default();
@@ -157,13 +148,12 @@ impl Config {
 impl Server {
     /// The socket's mode as a number.
     pub fn mode(&self) -> Result<u32, Error> {
-        u32::from_str_radix(&self.socket_mode, 8)
-            .ok()
-            .filter(|mode| *mode <= 0o777)
-            .ok_or_else(|| Error::Value {
+        u32::from_str_radix(&self.socket_mode, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(
+            || Error::Value {
                 key: "server.socket_mode",
                 message: format!("`{}` is not an octal mode such as 0660", self.socket_mode),
-            })
+            },
+        )
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -206,9 +196,7 @@ pub mod duration {
         let signed: SignedDuration = text
             .parse()
             .map_err(|_unread| format!("`{text}` is not a duration such as 3s or 5m"))?;
-        signed
-            .try_into()
-            .map_err(|_negative| format!("`{text}` is negative"))
+        signed.try_into().map_err(|_negative| format!("`{text}` is negative"))
     }
 
     /// Reads a duration from a string.

@@ -13,7 +13,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
@@ -26,7 +26,7 @@ pub use query::{Break, Page, Query, Verification};
 use record::Row;
 pub use record::{Entry, Latencies, Record, Run};
 use store::Store;
-use writer::Order;
+use writer::{Order, Upkeep};
 
 /// Rows that may wait for the writer.
 const QUEUE_ROWS: usize = 4096;
@@ -75,8 +75,6 @@ struct Inner {
 struct Writer {
     orders: mpsc::Sender<Order>,
     room: Arc<Semaphore>,
-    /// Dropping it ends the upkeep.
-    _upkeep: blocking::Sender<()>,
     retention: Option<SignedDuration>,
 }
 
@@ -88,14 +86,15 @@ impl Ledger {
         let store = Store::open(path)?;
         let reader = store::open_read_only(path)?;
         let (orders, queue) = mpsc::channel(QUEUE_ROWS);
-        let (upkeep, stop) = blocking::channel();
+        let (stop, stopped) = blocking::channel();
         let retention = (config.retention_days > 0)
             .then(|| SignedDuration::from_hours(24 * i64::from(config.retention_days)));
         let (weak, beside) = (orders.downgrade(), path.clone());
-        start(path, "ledger", move || writer::run(store, queue))?;
-        start(path, "ledger-upkeep", move || {
-            writer::maintain(&beside, &weak, &stop, retention);
+        let thread = start(path, "ledger-upkeep", move || {
+            writer::maintain(&beside, &weak, &stopped, retention);
         })?;
+        let upkeep = Upkeep { stop, thread };
+        start(path, "ledger", move || writer::run(store, queue, upkeep))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 path: path.clone(),
@@ -105,7 +104,6 @@ impl Ledger {
                     room: Arc::new(Semaphore::new(
                         usize::try_from(QUEUE_KIB).unwrap_or(usize::MAX),
                     )),
-                    _upkeep: upkeep,
                     retention,
                 }),
                 reader: Mutex::new(reader),
@@ -133,10 +131,8 @@ impl Ledger {
         let row = Box::new(Row::of_record(record, reply_json, self.inner.keep));
         let kib = u32::try_from(row.size() / 1024 + 1).unwrap_or(QUEUE_KIB);
         let room = writer.room.clone();
-        let permit = room
-            .acquire_many_owned(kib.min(QUEUE_KIB))
-            .await
-            .map_err(|_closed| Error::Closed)?;
+        let permit =
+            room.acquire_many_owned(kib.min(QUEUE_KIB)).await.map_err(|_closed| Error::Closed)?;
         let (done, kept) = oneshot::channel();
         self.send(Order::Write { row, done, permit }).await?;
         kept.await.map_err(|_closed| Error::Closed)?
@@ -145,14 +141,12 @@ impl Ledger {
     /// The record of one call, with its reply.
     pub async fn get(&self, call_id: &str) -> Result<Option<Entry>, Error> {
         let call_id = call_id.to_owned();
-        self.read(move |connection| query::get(connection, &call_id))
-            .await
+        self.read(move |connection| query::get(connection, &call_id)).await
     }
 
     /// Records without their replies, newest first.
     pub async fn search(&self, query: Query) -> Result<Vec<Entry>, Error> {
-        self.read(move |connection| query::search(connection, &query))
-            .await
+        self.read(move |connection| query::search(connection, &query)).await
     }
 
     /// `limit` bytes of a call's stored reply from `offset`; `None` when there is no such call.
@@ -163,8 +157,7 @@ impl Ledger {
         limit: u32,
     ) -> Result<Option<Page>, Error> {
         let call_id = call_id.to_owned();
-        self.read(move |connection| query::page(connection, &call_id, offset, limit))
-            .await
+        self.read(move |connection| query::page(connection, &call_id, offset, limit)).await
     }
 
     /// Computes every hash again and finds the first record that was changed or removed. Reads the
@@ -182,9 +175,7 @@ impl Ledger {
         let Some(retention) = writer.retention else {
             return Ok(0);
         };
-        let before = Timestamp::now()
-            .saturating_sub(retention)
-            .unwrap_or(Timestamp::MIN);
+        let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
         let (done, pruned) = oneshot::channel();
         self.send(Order::Prune { before, done }).await?;
         pruned.await.map_err(|_closed| Error::Closed)?
@@ -220,15 +211,14 @@ impl Ledger {
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_cancelled| Error::Closed)?
+    tokio::task::spawn_blocking(work).await.map_err(|_cancelled| Error::Closed)?
 }
 
-fn start(path: &Path, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+fn start(
+    path: &Path,
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).map_err(|source| Error::Open {
-        path: path.to_owned(),
-        source: Arc::new(source),
-    })
+    started.map_err(|source| Error::Open { path: path.to_owned(), source: Arc::new(source) })
 }

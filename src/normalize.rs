@@ -67,10 +67,7 @@ pub struct ReplyError {
 
 /// The reply to a call that ran, however it ended.
 pub fn shape(ran: Ran, schemas: &Schemas) -> Reply {
-    let Ran {
-        authorized,
-        outcome,
-    } = ran;
+    let Ran { authorized, outcome } = ran;
     let decision = authorized.decision;
     let checked = authorized.checked;
     let tool = checked.resolved.tool;
@@ -106,13 +103,9 @@ fn finish(
     metadata.next_link = content.next_link;
     metadata.logs = content.logs;
     metadata.notes = content.notes;
-    metadata.retry_after_ms = fault
-        .as_ref()
-        .and_then(|fault| fault.failure.retry_after)
-        .map(Millis::from);
-    let code = fault
-        .as_ref()
-        .map_or("OK", |fault| fault.failure.code.as_str());
+    metadata.retry_after_ms =
+        fault.as_ref().and_then(|fault| fault.failure.retry_after).map(Millis::from);
+    let code = fault.as_ref().map_or("OK", |fault| fault.failure.code.as_str());
     metrics::counter!("switchboard_normalize_replies_total", "code" => code).increment(1);
     Reply {
         tool_name: tool.name.clone(),
@@ -163,12 +156,7 @@ pub fn refuse(call: &Call, tool_name: &str, failure: &Failure, repairs: &[Change
 
 impl ReplyError {
     fn new(failure: Failure, retryable: bool) -> Self {
-        Self {
-            code: failure.code,
-            message: failure.message,
-            details: failure.details,
-            retryable,
-        }
+        Self { code: failure.code, message: failure.message, details: failure.details, retryable }
     }
 }
 

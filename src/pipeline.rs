@@ -55,7 +55,7 @@ pub struct Recorded {
 pub struct Preview {
     /// The tool's declared name.
     pub tool_name: String,
-    /// The arguments that would run, as canonical JSON text.
+    /// The arguments that would run, as JSON text.
     pub arguments_json: String,
     /// What was changed in them.
     pub repairs: Vec<Change>,
@@ -144,17 +144,16 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Authorized, CallError> {
         let admitted = facts.stage("admit", || self.admission.admit(call, peer))?;
-        let visible = |caller: &Caller, tool: &Tool| snapshot.policies.visible(caller, tool);
+        let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
         if let Some(per_second) = resolved.tool.calls_per_second {
-            self.admission
-                .meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
+            self.admission.meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
         }
         let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
         facts.checked(&checked);
         let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
-        facts.decided(&decided, snapshot.policies.version());
+        facts.decided(&decided);
         Ok(decided?)
     }
 
@@ -166,11 +165,8 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let ran = self
-            .sandbox
-            .run(authorized, events)
-            .instrument(tracing::info_span!("run"))
-            .await?;
+        let ran =
+            self.sandbox.run(authorized, events).instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
     }
@@ -186,10 +182,7 @@ impl Pipeline {
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
                 let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
-                Recorded {
-                    json: reply.to_json(),
-                    reply,
-                }
+                Recorded { json: reply.to_json(), reply }
             }
         }
     }
@@ -202,7 +195,7 @@ impl Pipeline {
         let checked = authorized.checked;
         Ok(Preview {
             tool_name: checked.resolved.tool.name.clone(),
-            arguments_json: checked.arguments.canonical,
+            arguments_json: checked.arguments.value.to_string(),
             repairs: checked.arguments.repairs,
             policies: authorized.decision.policies,
         })
@@ -210,8 +203,7 @@ impl Pipeline {
 
     /// Ends a running call of this caller; false when there is none with that id.
     pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
-        self.running
-            .cancel(call_id, &self.admission.identify(peer).name)
+        self.running.cancel(call_id, &self.admission.identify(peer).name)
     }
 
     /// Ends every running call, for the end of a drain.
@@ -224,22 +216,12 @@ impl Pipeline {
         self.admission.close();
     }
 
-    /// The tools that this caller may be able to use, by name.
+    /// The tools that this caller may be able to use, by name, and the catalog's digest.
     pub fn tools(&self, peer: &Peer) -> (Vec<Arc<Tool>>, String) {
-        let caller = self.admission.identify(peer);
-        let snapshot = self.snapshot.load();
-        let visible = |tool: &&Arc<Tool>| snapshot.policies.visible(&caller, tool);
-        let tools = snapshot
-            .catalog
-            .tools()
-            .iter()
-            .filter(visible)
-            .cloned()
-            .collect();
-        (tools, snapshot.catalog.digest().to_owned())
+        self.snapshot.load().tools_for(&self.admission.identify(peer))
     }
 
-    /// Who is at the other end.
+    /// Names the other end.
     pub fn identify(&self, peer: &Peer) -> Caller {
         self.admission.identify(peer)
     }

@@ -31,7 +31,7 @@ pub use error::Error;
 use files::Files;
 use schema::{Prepared, uid};
 use shape::Shape;
-use slice::Slices;
+use slice::{Situation, Situations};
 
 /// A call that policy permits. Only this room makes one.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ pub struct Decision {
 pub struct Policies {
     authorizer: Authorizer,
     names: Names,
+    situations: Situations,
     tools: HashMap<String, Prepared>,
     version: String,
     schema_text: String,
@@ -97,27 +98,24 @@ impl Policies {
     /// denied; a warning says so.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
         let mut files = Files::read(root)?;
-        let shapes: Vec<Shape> = tools
-            .iter()
-            .map(|tool| Shape::of_schema(&tool.input_schema))
-            .collect();
+        let shapes: Vec<Shape> =
+            tools.iter().map(|tool| Shape::of_schema(&tool.input_schema)).collect();
         let schema_text = schema::print(tools, &shapes);
-        let (schema, hints) =
-            Schema::from_cedarschema_str(&schema_text).map_err(|error| Error::Schema {
-                reason: files::sentence(&error),
-            })?;
+        let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
+            .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
         files.warnings.extend(hints.map(|hint| hint.to_string()));
         files.check(schema)?;
         let names = Names::new()?;
         let mut prepared = HashMap::with_capacity(tools.len());
-        let mut slices = Slices::new(&files.policies);
+        let situations = Situations::new(std::mem::take(&mut files.policies));
         for (tool, shape) in tools.iter().zip(shapes) {
-            let entry = schema::prepare(tool, shape, &names, &mut slices)?;
+            let entry = schema::prepare(tool, shape, &names, &situations)?;
             prepared.insert(tool.name.clone(), entry);
         }
         Ok(Self {
             authorizer: Authorizer::new(),
             names,
+            situations,
             tools: prepared,
             version: files.version(&schema_text),
             schema_text,
@@ -136,49 +134,21 @@ impl Policies {
             Err(Error::Denied { .. }) => "deny",
             Err(_) => "error",
         };
+        if let Err(Error::Evaluation { policy, .. }) = &decided {
+            // The reason can quote arguments, which have no place in a log.
+            tracing::warn!(%policy, "a policy cannot be evaluated, so the call is denied");
+        }
         metrics::counter!("switchboard_policy_decisions_total", "outcome" => outcome).increment(1);
         metrics::histogram!("switchboard_policy_decision_seconds").record(started.elapsed());
         let policies = decided?;
         let version = self.version.clone();
-        Ok(Authorized {
-            checked,
-            decision: Decision { policies, version },
-        })
+        Ok(Authorized { checked, decision: Decision { policies, version } })
     }
 
     /// Whether the caller may be told of the tool: true unless policy denies every call of it,
     /// whatever the arguments, the conversation and a person's approval.
     pub fn visible(&self, caller: &Caller, tool: &Tool) -> bool {
-        let Ok(prepared) = self.prepared(tool) else {
-            return false;
-        };
-        let unknown = RestrictedExpression::new_unknown;
-        let context = self.context(
-            prepared,
-            caller,
-            [
-                unknown("input"),
-                unknown("conversation"),
-                unknown("attended"),
-            ],
-        );
-        let Ok((context, entities)) = context.and_then(|context| {
-            let entities = self.entities(prepared, caller)?;
-            Ok((context, entities))
-        }) else {
-            return false;
-        };
-        let request = Request::builder()
-            .principal(uid(&self.names.caller, &caller.name))
-            .action(prepared.action.clone())
-            .resource(prepared.resource.clone())
-            .context(context)
-            .build();
-        let response =
-            self.authorizer
-                .is_authorized_partial(&request, &prepared.policies, &entities);
-        // A policy that fails whatever the call denies every call, as `authorize` would.
-        response.decision() != Some(Cedar::Deny) && response.definitely_errored().next().is_none()
+        self.never(caller, tool).is_ok_and(|never| !never)
     }
 
     /// SHA-256 in hex over the policy files and the schema made from the catalog.
@@ -213,15 +183,15 @@ impl Policies {
         let resolved = &checked.resolved;
         let caller = &resolved.admitted.caller;
         let prepared = self.prepared(&resolved.tool)?;
-        let context = self.context(
-            prepared,
-            caller,
-            [
-                prepared.shape.express(&checked.arguments.value),
-                RestrictedExpression::new_string(resolved.admitted.call.conversation.clone()),
-                RestrictedExpression::new_bool(attended),
-            ],
-        )?;
+        let situation = self.situation(caller, &resolved.tool.name, prepared)?;
+        let conversation =
+            || RestrictedExpression::new_string(resolved.admitted.call.conversation.clone());
+        let mut parts = vec![("attended".to_owned(), RestrictedExpression::new_bool(attended))];
+        if situation.reads.input {
+            let input = prepared.shape.express(&checked.arguments.value);
+            parts.push(("input".to_owned(), input));
+        }
+        let context = self.context(parts, caller, conversation, (prepared, &situation))?;
         let request = Request::new(
             uid(&self.names.caller, &caller.name),
             prepared.action.clone(),
@@ -230,10 +200,8 @@ impl Policies {
             None,
         )
         .map_err(|error| self.inexpressible(&error))?;
-        let entities = self.entities(prepared, caller)?;
-        let response = self
-            .authorizer
-            .is_authorized(&request, &prepared.policies, &entities);
+        let response =
+            self.authorizer.is_authorized(&request, &situation.policies, &situation.entities);
         if let Some(error) = response.diagnostics().errors().next() {
             let AuthorizationError::PolicyEvaluationError(inner) = error;
             let id = inner.policy_id();
@@ -243,11 +211,8 @@ impl Policies {
                 version: self.version.clone(),
             });
         }
-        let mut ids: Vec<String> = response
-            .diagnostics()
-            .reason()
-            .map(ToString::to_string)
-            .collect();
+        let mut ids: Vec<String> =
+            response.diagnostics().reason().map(ToString::to_string).collect();
         ids.sort_unstable();
         Ok(match response.decision() {
             Cedar::Allow => Verdict::Permit(ids),
@@ -259,50 +224,98 @@ impl Policies {
         self.tools
             .get(&tool.name)
             .filter(|prepared| prepared.digest == tool.digest)
-            .ok_or_else(|| Error::Stale {
-                tool: tool.name.clone(),
-                version: self.version.clone(),
-            })
+            .ok_or_else(|| Error::Stale { tool: tool.name.clone(), version: self.version.clone() })
     }
 
-    /// The context from its parts: input, conversation, attended.
+    /// Whether policy denies every call of the tool by this caller.
+    fn never(&self, caller: &Caller, tool: &Tool) -> Result<bool, Error> {
+        let prepared = self.prepared(tool)?;
+        let situation = self.situation(caller, &tool.name, prepared)?;
+        let unknown = RestrictedExpression::new_unknown;
+        let parts = ["input", "attended"].map(|name| (name.to_owned(), unknown(name)));
+        let conversation = || unknown("conversation");
+        let context = self.context(parts.into(), caller, conversation, (prepared, &situation))?;
+        let request = Request::builder()
+            .principal(uid(&self.names.caller, &caller.name))
+            .action(prepared.action.clone())
+            .resource(prepared.resource.clone())
+            .context(context)
+            .build();
+        let response = self.authorizer.is_authorized_partial(
+            &request,
+            &situation.policies,
+            &situation.entities,
+        );
+        // A policy that fails whatever the call denies every call, as `authorize` would.
+        Ok(response.decision() == Some(Cedar::Deny)
+            || response.definitely_errored().next().is_some())
+    }
+
+    /// The context: `parts`, and what else the policies of the situation can read.
     fn context(
+        &self,
+        mut parts: Vec<(String, RestrictedExpression)>,
+        caller: &Caller,
+        conversation: impl FnOnce() -> RestrictedExpression,
+        (prepared, situation): (&Prepared, &Situation),
+    ) -> Result<Context, Error> {
+        if situation.reads.session {
+            let tenant = RestrictedExpression::new_string(caller.tenant.clone());
+            let session = RestrictedExpression::new_record([
+                ("tenant".to_owned(), tenant),
+                ("conversation".to_owned(), conversation()),
+            ])
+            .map_err(|error| self.inexpressible(&error))?;
+            parts.push(("session".to_owned(), session));
+        }
+        if situation.reads.sandbox {
+            parts.push(("sandbox".to_owned(), prepared.sandbox.clone()));
+        }
+        Context::from_pairs(parts).map_err(|error| self.inexpressible(&error))
+    }
+
+    /// What is fixed when this caller calls this tool.
+    fn situation(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        prepared: &Prepared,
+    ) -> Result<Arc<Situation>, Error> {
+        let mut name = String::with_capacity(128);
+        let parts = [tool, &caller.name, &caller.tenant];
+        for part in parts.into_iter().chain(caller.roles.iter().map(String::as_str)) {
+            // Lengths keep apart what would read the same when joined.
+            name.push_str(&part.len().to_string());
+            name.push(':');
+            name.push_str(part);
+        }
+        if let Some(situation) = self.situations.recall(&name) {
+            return Ok(situation);
+        }
+        let roles = caller.roles.iter().map(|role| uid(&self.names.role, role));
+        let mut principals =
+            vec![uid(&self.names.caller, &caller.name), uid(&self.names.tenant, &caller.tenant)];
+        principals.extend(roles);
+        let entities = self.entities(prepared, caller, &principals)?;
+        self.situations.make(name, &prepared.policies, &principals, entities)
+    }
+
+    /// The caller with its tenant and roles, and the action with its groups.
+    fn entities(
         &self,
         prepared: &Prepared,
         caller: &Caller,
-        [input, conversation, attended]: [RestrictedExpression; 3],
-    ) -> Result<Context, Error> {
-        let tenant = RestrictedExpression::new_string(caller.tenant.clone());
-        let session = RestrictedExpression::new_record([
-            ("tenant".to_owned(), tenant),
-            ("conversation".to_owned(), conversation),
-        ])
-        .map_err(|error| self.inexpressible(&error))?;
-        Context::from_pairs([
-            ("input".to_owned(), input),
-            ("session".to_owned(), session),
-            ("sandbox".to_owned(), prepared.sandbox.clone()),
-            ("attended".to_owned(), attended),
-        ])
-        .map_err(|error| self.inexpressible(&error))
-    }
-
-    /// The caller with its roles and tenant, and the action with its groups.
-    fn entities(&self, prepared: &Prepared, caller: &Caller) -> Result<Entities, Error> {
-        let mut parents: HashSet<EntityUid> = caller
-            .roles
-            .iter()
-            .map(|role| uid(&self.names.role, role))
-            .collect();
-        parents.insert(uid(&self.names.tenant, &caller.tenant));
+        principals: &[EntityUid],
+    ) -> Result<Entities, Error> {
         let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
         let attributes = HashMap::from([
             ("name".to_owned(), text(&caller.name)),
             ("tenant".to_owned(), text(&caller.tenant)),
         ]);
-        let uid = uid(&self.names.caller, &caller.name);
-        let principal =
-            Entity::new(uid, attributes, parents).map_err(|error| self.inexpressible(&error))?;
+        let principal = uid(&self.names.caller, &caller.name);
+        let parents: HashSet<EntityUid> = principals.iter().skip(1).cloned().collect();
+        let principal = Entity::new(principal, attributes, parents)
+            .map_err(|error| self.inexpressible(&error))?;
         Entities::from_entities([principal, prepared.entity.clone()], None)
             .map_err(|error| self.inexpressible(&error))
     }

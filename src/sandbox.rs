@@ -101,12 +101,7 @@ impl Sandbox {
         let hub = Arc::new(Hub {
             images: ArcSwap::default(),
             reaper: Reaper::new(Arc::clone(&engine), Arc::clone(&registry), owner.clone()),
-            yard: Yard {
-                engine,
-                registry,
-                owner,
-                tasks: tasks.clone(),
-            },
+            yard: Yard { engine, registry, owner, tasks: tasks.clone() },
             pools: Mutex::new(Pools::default()),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
@@ -169,10 +164,7 @@ impl Sandbox {
     ) -> Result<Ran, Error> {
         let order = Order::new(&authorized)?;
         let outcome = self.execute(order, events).await?;
-        Ok(Ran {
-            authorized,
-            outcome,
-        })
+        Ok(Ran { authorized, outcome })
     }
 
     /// Whether calls can be served, now and whenever it changes.
@@ -197,9 +189,7 @@ impl Sandbox {
     ) -> Result<Outcome, Error> {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
-        let patience = left
-            .unwrap_or(Duration::MAX)
-            .min(self.hub.config.queue_wait());
+        let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, patience).await?,
@@ -234,19 +224,18 @@ impl Sandbox {
         let request = request(order, &limits, !shared);
         let parcel = Parcel::pack(&request, &order.stdin)?;
         let link = grant.holding.member().link();
-        let seat = order.profile.egress.as_ref().map(|rules| {
-            link.desk()
-                .seat(&request.nonce, rules, &self.hub.config.gate)
-        });
+        let seat = order
+            .profile
+            .egress
+            .as_ref()
+            .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
         let mut heard = Heard::default();
         let said = match link.open().await {
             Some(stream) => {
                 let bound = limits.wall + self.hub.config.grace();
                 exchange(stream.compat(), &parcel, bound, events, &mut heard).await
             }
-            None => Err(Silence::Gone(
-                "the container ended before the call".to_owned(),
-            )),
+            None => Err(Silence::Gone("the container ended before the call".to_owned())),
         };
         if said == Err(Silence::Late) {
             link.cut();
@@ -344,10 +333,8 @@ fn answer(order: &Order, end: End, stdout: Vec<u8>) -> (End, Option<HttpAnswer>,
     };
     match order::parse_answer(stdout.into()) {
         Some(answer) => (end, Some(answer), bytes::Bytes::new()),
-        None => (
-            End::Lost("the HTTP client wrote no answer".to_owned()),
-            None,
-            bytes::Bytes::new(),
-        ),
+        None => {
+            (End::Lost("the HTTP client wrote no answer".to_owned()), None, bytes::Bytes::new())
+        }
     }
 }

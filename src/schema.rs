@@ -31,10 +31,7 @@ use violation::explain;
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 /// Deepest arguments, in levels of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
-const BOUNDS: Bounds = Bounds {
-    bytes: MAX_ARGUMENTS_BYTES,
-    depth: MAX_DEPTH,
-};
+const BOUNDS: Bounds = Bounds { bytes: MAX_ARGUMENTS_BYTES, depth: MAX_DEPTH };
 
 /// Arguments that fit their schema, after every repair and default.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,11 +132,9 @@ impl Error {
                 }],
                 "repairs": [],
             }),
-            Self::Violations {
-                violations,
-                total,
-                repairs,
-            } => json!({"violations": violations, "total": total, "repairs": repairs}),
+            Self::Violations { violations, total, repairs } => {
+                json!({"violations": violations, "total": total, "repairs": repairs})
+            }
             Self::NotCompiled(_) => {
                 return Failure::new(Code::Internal, self.to_string());
             }
@@ -193,10 +188,7 @@ impl Schemas {
         };
         metrics::counter!("switchboard_schema_checks_total", "outcome" => outcome).increment(1);
         let arguments = result?;
-        Ok(Checked {
-            resolved,
-            arguments,
-        })
+        Ok(Checked { resolved, arguments })
     }
 
     /// Checks arguments given as JSON text against `tool`. Cost is bounded whatever comes.
@@ -211,12 +203,7 @@ impl Schemas {
             Repair::Safe => repair::repair(tool, compiled, arguments_json)?,
         };
         let canonical = canonical(&value);
-        Ok(Arguments {
-            digest: digest(&canonical),
-            canonical,
-            value,
-            repairs,
-        })
+        Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
     }
 
     /// Checks the data of a successful reply against the tool's output schema, if it has one.
@@ -226,11 +213,7 @@ impl Schemas {
             return Ok(());
         };
         let (violations, _) = explain(output, data);
-        if violations.is_empty() {
-            Ok(())
-        } else {
-            Err(violations)
-        }
+        if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
 }
 
@@ -244,11 +227,7 @@ fn take_valid(compiled: &Compiled, arguments_json: &str) -> Result<Value, Error>
         return Ok(value);
     }
     let (violations, total) = explain(compiled, &value);
-    Err(Error::Violations {
-        violations,
-        total,
-        repairs: Vec::new(),
-    })
+    Err(Error::Violations { violations, total, repairs: Vec::new() })
 }
 
 /// The JSON type of a value, with its article.

@@ -55,44 +55,21 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 }
 
 async fn start(config: Config) -> Result<Daemon, Error> {
-    let (tasks, calls, stop) = (
-        TaskTracker::new(),
-        TaskTracker::new(),
-        CancellationToken::new(),
-    );
+    let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let ledger = Ledger::open(&config.ledger)?;
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
-    let snapshot = Snapshot::load(
-        &config.policies.folder,
-        &|name| images.get(name).cloned(),
-        None,
-    )?;
+    let snapshot =
+        Snapshot::load(&config.policies.folder, &|name| images.get(name).cloned(), None)?;
     reload::report(&snapshot);
     let admission = Admission::new(config.admission.clone());
-    let pipeline = Pipeline::new(
-        admission,
-        snapshot,
-        &config.replies,
-        sandbox.clone(),
-        ledger,
-    );
+    let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
-    Ok(Daemon {
-        config,
-        pipeline,
-        sandbox,
-        tasks,
-        calls,
-        stop,
-    })
+    Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })
 }
 
 async fn until_told_to_stop() -> Result<(), Error> {
-    let system = |source| Error::System {
-        what: "cannot wait for signals",
-        source,
-    };
+    let system = |source| Error::System { what: "cannot wait for signals", source };
     let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
     tokio::select! {
@@ -107,36 +84,25 @@ async fn drain(daemon: &Daemon, health: &health::Health) {
     health.draining().await;
     daemon.pipeline.close();
     daemon.calls.close();
-    let grace = daemon.config.server.drain_grace;
-    if tokio::time::timeout(grace, daemon.calls.wait())
-        .await
-        .is_err()
-    {
-        tracing::warn!(
-            running = daemon.calls.len(),
-            "the grace time is over: cancelling"
-        );
+    if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {
         daemon.pipeline.cancel_all();
-        if tokio::time::timeout(Duration::from_secs(5), daemon.calls.wait())
-            .await
-            .is_err()
-        {
-            tracing::error!(
-                running = daemon.calls.len(),
-                "calls did not end when cancelled"
-            );
-        }
+        ended(&daemon.calls, Duration::from_secs(5), "calls did not end when cancelled").await;
     }
     daemon.stop.cancel();
+    health.close().await;
     daemon.sandbox.drain().await;
     daemon.tasks.close();
-    if tokio::time::timeout(Duration::from_secs(5), daemon.tasks.wait())
-        .await
-        .is_err()
-    {
-        tracing::warn!("some connections stayed open and are cut");
-    }
+    ended(&daemon.tasks, Duration::from_secs(5), "some connections stay open and are cut").await;
     if let Err(error) = daemon.pipeline.ledger().clone().close().await {
         tracing::error!(%error, "the ledger could not be closed");
     }
+}
+
+/// Waits for tasks; false, and a warning, when the time is over before they are.
+async fn ended(tasks: &TaskTracker, time: Duration, otherwise: &str) -> bool {
+    let ended = tokio::time::timeout(time, tasks.wait()).await.is_ok();
+    if !ended {
+        tracing::warn!(running = tasks.len(), "{otherwise}");
+    }
+    ended
 }

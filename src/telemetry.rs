@@ -74,11 +74,7 @@ pub struct Telemetry {
 impl Telemetry {
     /// Installs the subscribers of this process. Works once. Needs a tokio runtime for OTLP.
     pub fn install(config: &Config) -> Result<Self, Error> {
-        let traces = config
-            .otlp_endpoint
-            .as_deref()
-            .map(|at| provider(at, config))
-            .transpose()?;
+        let traces = config.otlp_endpoint.as_deref().map(|at| provider(at, config)).transpose()?;
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let lines = match config.log_format {
             Format::Text => lines.with_ansi(false).boxed(),
@@ -93,9 +89,7 @@ impl Telemetry {
             .try_init()
             .map_err(|e| Error::Twice(e.to_string()))?;
         let metrics = PrometheusBuilder::new()
-            .set_buckets(&[
-                0.0001, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 60.0,
-            ])
+            .set_buckets(&[0.0001, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 60.0])
             .and_then(PrometheusBuilder::install_recorder)
             .map_err(|e| Error::Twice(e.to_string()))?;
         Ok(Self { traces, metrics })
@@ -125,10 +119,7 @@ fn provider(endpoint: &str, config: &Config) -> Result<SdkTracerProvider, Error>
     let resource = opentelemetry_sdk::Resource::builder()
         .with_service_name(config.service_name.clone())
         .build();
-    Ok(SdkTracerProvider::builder()
-        .with_batch_exporter(exporter)
-        .with_resource(resource)
-        .build())
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
 /// Makes `span` a child of the trace that `headers` name (W3C traceparent and tracestate), if any.
@@ -145,9 +136,5 @@ pub fn trace_id() -> String {
     let context = tracing::Span::current().context();
     let span = context.span();
     let id = span.span_context().trace_id();
-    if span.span_context().is_valid() {
-        id.to_string()
-    } else {
-        String::new()
-    }
+    if span.span_context().is_valid() { id.to_string() } else { String::new() }
 }

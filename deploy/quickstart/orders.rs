@@ -59,13 +59,8 @@ enum Status {
     Cancelled,
 }
 
-const STEPS: [Status; 5] = [
-    Status::Pending,
-    Status::Paid,
-    Status::Packed,
-    Status::Shipped,
-    Status::Delivered,
-];
+const STEPS: [Status; 5] =
+    [Status::Pending, Status::Paid, Status::Packed, Status::Shipped, Status::Delivered];
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,10 +165,7 @@ fn seed() -> BTreeMap<String, Order> {
 }
 
 fn make(number: u32, customer_id: &'static str, ship_to: &'static str, opened: Timestamp) -> Order {
-    let goods = GOODS
-        .iter()
-        .cycle()
-        .skip(usize::try_from(number * 3).unwrap_or_default());
+    let goods = GOODS.iter().cycle().skip(usize::try_from(number * 3).unwrap_or_default());
     let items: Vec<Item> = (0..=number % 3)
         .zip(goods)
         .map(|(line, &(sku, name, unit_price_cents))| Item {
@@ -212,10 +204,7 @@ fn make(number: u32, customer_id: &'static str, ship_to: &'static str, opened: T
         placed_at,
         ship_to,
         currency: "EUR",
-        total_cents: items
-            .iter()
-            .map(|item| item.quantity * item.unit_price_cents)
-            .sum(),
+        total_cents: items.iter().map(|item| item.quantity * item.unit_price_cents).sum(),
         items,
         history,
     }
@@ -234,9 +223,7 @@ fn read_filter(query: Option<&str>) -> Result<Filter, Problem> {
                 filter.status = Some(status.map_err(|_error| bad("a status of an order"))?);
             }
             "since" => {
-                let day = value
-                    .parse()
-                    .map_err(|_error| bad("a day such as 2026-02-01"))?;
+                let day = value.parse().map_err(|_error| bad("a day such as 2026-02-01"))?;
                 filter.since = Some(day);
             }
             "limit" => match value.parse() {
@@ -272,9 +259,7 @@ async fn list_customer_orders(
     let total = matching.len();
     let limit = filter.limit.unwrap_or(DEFAULT_LIMIT);
     let page: Vec<&Order> = matching.into_iter().take(limit).collect();
-    Ok(ok(
-        &json!({"customer_id": customer, "total": total, "orders": page}),
-    ))
+    Ok(ok(&json!({"customer_id": customer, "total": total, "orders": page})))
 }
 
 fn placed_on(order: &Order) -> Date {
@@ -286,10 +271,7 @@ async fn get_order(
     Path(order): Path<String>,
 ) -> Result<Response, Problem> {
     let orders = orders.lock().unwrap_or_else(PoisonError::into_inner);
-    orders
-        .get(&order)
-        .map(ok)
-        .ok_or_else(|| missing("order", &order))
+    orders.get(&order).map(ok).ok_or_else(|| missing("order", &order))
 }
 
 async fn get_order_history(
@@ -309,24 +291,15 @@ async fn cancel_order(
     let asked: Cancellation = serde_json::from_slice(&body)
         .map_err(|error| Problem(StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut orders = orders.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = orders
-        .get_mut(&order)
-        .ok_or_else(|| missing("order", &order))?;
+    let found = orders.get_mut(&order).ok_or_else(|| missing("order", &order))?;
     if !matches!(found.status, Status::Pending | Status::Paid) {
-        let detail = format!(
-            "order `{order}` is {} and cannot be cancelled",
-            json!(found.status)
-        );
+        let detail = format!("order `{order}` is {} and cannot be cancelled", json!(found.status));
         return Err(Problem(StatusCode::CONFLICT, detail.replace('"', "")));
     }
     let reason = json!(asked.reason).as_str().unwrap_or_default().to_owned();
     let note = [reason, asked.note].join(" ").trim_end().to_owned();
     found.status = Status::Cancelled;
-    found.history.push(Event {
-        at: Timestamp::now(),
-        status: Status::Cancelled,
-        note,
-    });
+    found.history.push(Event { at: Timestamp::now(), status: Status::Cancelled, note });
     Ok(ok(found))
 }
 
@@ -349,11 +322,7 @@ async fn main() -> std::io::Result<()> {
         .fallback(|uri: Uri| async move { missing("path", uri.path()) })
         .with_state(Arc::new(Mutex::new(seed())));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-    writeln!(
-        std::io::stdout(),
-        "orders: listening on http://{}",
-        listener.local_addr()?
-    )?;
+    writeln!(std::io::stdout(), "orders: listening on http://{}", listener.local_addr()?)?;
     // Without this a small answer can wait 40 ms for the peer's delayed acknowledgement. A socket
     // that refuses the option still works.
     let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap_or_default());

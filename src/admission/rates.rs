@@ -27,9 +27,7 @@ pub(super) struct Rates {
 
 impl std::fmt::Debug for Rates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rates")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
+        f.debug_struct("Rates").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
@@ -64,13 +62,11 @@ impl Rates {
         let shared = Arc::clone(&self.in_flight)
             .try_acquire_owned()
             .map_err(|_full| in_flight("the daemon".to_owned(), self.limits.in_flight))?;
-        self.callers
-            .check_key(&caller.to_owned())
-            .map_err(|until| Error::Rate {
-                scope: format!("`{caller}`"),
-                per_second: self.limits.calls_per_second_per_caller,
-                retry_after: until.wait_time_from(self.clock.now()),
-            })?;
+        self.callers.check_key(&caller.to_owned()).map_err(|until| Error::Rate {
+            scope: format!("`{caller}`"),
+            per_second: self.limits.calls_per_second_per_caller,
+            retry_after: until.wait_time_from(self.clock.now()),
+        })?;
         self.all.check().map_err(|until| Error::Rate {
             scope: "everyone together".to_owned(),
             per_second: self.limits.calls_per_second,
@@ -87,20 +83,15 @@ impl Rates {
                 .entry((tool.to_owned(), per_second))
                 .or_insert_with(|| Arc::new(RateLimiter::keyed(quota(per_second)))),
         );
-        limiter
-            .check_key(&caller.to_owned())
-            .map_err(|until| Error::Rate {
-                scope: format!("`{caller}` calling `{tool}`"),
-                per_second,
-                retry_after: until.wait_time_from(self.clock.now()),
-            })
+        limiter.check_key(&caller.to_owned()).map_err(|until| Error::Rate {
+            scope: format!("`{caller}` calling `{tool}`"),
+            per_second,
+            retry_after: until.wait_time_from(self.clock.now()),
+        })
     }
 
     fn own_semaphore(&self, caller: &str) -> Arc<Semaphore> {
-        let mut known = self
-            .in_flight_of
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.in_flight_of.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             known.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
             self.callers.retain_recent();

@@ -49,10 +49,7 @@ fn hint(nearest: &[String]) -> String {
 
 impl Error {
     pub(super) fn argument(argument: &str, reason: impl Into<String>) -> Self {
-        Self::Argument {
-            argument: argument.to_owned(),
-            reason: reason.into(),
-        }
+        Self::Argument { argument: argument.to_owned(), reason: reason.into() }
     }
 
     /// The error as a reply can carry it.

@@ -17,10 +17,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            message: message.into(),
-        }
+        Self { place: place.into(), message: message.into() }
     }
 }
 
@@ -127,11 +124,7 @@ pub(super) fn locate(root: &Path, relative: &str) -> Result<PathBuf, Fault> {
     let missing = |error| Fault::new("", format!("`{relative}` cannot be read: {error}"));
     let real = path.canonicalize().map_err(missing)?;
     let base = root.canonicalize().map_err(missing)?;
-    if real.starts_with(&base) {
-        Ok(real)
-    } else {
-        Err(leaves())
-    }
+    if real.starts_with(&base) { Ok(real) } else { Err(leaves()) }
 }
 
 /// Makes one line of what may be many.

@@ -136,18 +136,11 @@ impl HttpTarget {
             headers.push(("content-type".to_owned(), content.media));
             body::encode(&content.bytes)
         });
-        Ok(HttpRequest {
-            method: self.method.clone(),
-            url,
-            headers,
-            body_base64,
-        })
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body_base64 })
     }
 
     fn at(&self, place: Place) -> impl Iterator<Item = &Parameter> {
-        self.parameters
-            .iter()
-            .filter(move |parameter| parameter.place == place)
+        self.parameters.iter().filter(move |parameter| parameter.place == place)
     }
 
     fn collect(
@@ -204,14 +197,10 @@ impl HttpTarget {
             text.push_str(&query.join("&"));
         }
         let moved = || Error::Url { url: text.clone() };
-        let url = Url::parse(&text).map_err(|source| Error::Server {
-            url: text.clone(),
-            source,
-        })?;
-        let server = Url::parse(&self.server).map_err(|source| Error::Server {
-            url: self.server.clone(),
-            source,
-        })?;
+        let url =
+            Url::parse(&text).map_err(|source| Error::Server { url: text.clone(), source })?;
+        let server = Url::parse(&self.server)
+            .map_err(|source| Error::Server { url: self.server.clone(), source })?;
         let base = server.path().trim_end_matches('/');
         let same = url.origin() == server.origin()
             && url.path().strip_prefix(base) == Some(if path.is_empty() { "/" } else { path })
@@ -221,9 +210,7 @@ impl HttpTarget {
 }
 
 fn present<'a>(arguments: &'a Map<String, Value>, parameter: &Parameter) -> Option<&'a Value> {
-    arguments
-        .get(&parameter.argument)
-        .filter(|value| !value.is_null())
+    arguments.get(&parameter.argument).filter(|value| !value.is_null())
 }
 
 /// Dots are unreserved, so no encoding can keep `.` and `..` from being resolved.

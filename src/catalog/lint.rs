@@ -41,12 +41,7 @@ pub fn lint(catalog: &Catalog) -> Vec<Finding> {
 
 fn look(tool: &Tool, findings: &mut Vec<Finding>) {
     let mut add = |pointer: String, rule: &'static str, message: String| {
-        findings.push(Finding {
-            tool: tool.name.clone(),
-            pointer,
-            rule,
-            message,
-        });
+        findings.push(Finding { tool: tool.name.clone(), pointer, rule, message });
     };
     if let Some(message) = vague(tool) {
         add(String::new(), "description", message);
@@ -64,11 +59,7 @@ fn look(tool: &Tool, findings: &mut Vec<Finding>) {
         add(String::new(), "arguments", message);
     }
     let open = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)));
-    if open
-        && !schema
-            .get("unevaluatedProperties")
-            .is_some_and(Value::is_boolean)
-    {
+    if open && !schema.get("unevaluatedProperties").is_some_and(Value::is_boolean) {
         let message = "takes arguments that it does not declare, so a misspelt one goes unnoticed; \
                        add `additionalProperties = false`";
         add(String::new(), "open", message.to_owned());
@@ -87,16 +78,10 @@ fn look(tool: &Tool, findings: &mut Vec<Finding>) {
 /// A description must say more than the name does.
 fn vague(tool: &Tool) -> Option<String> {
     let words = words(&tool.description);
-    let ideographs = tool
-        .description
-        .chars()
-        .filter(|c| !c.is_ascii() && c.is_alphabetic());
-    let from_path = tool
-        .description
-        .split_once(' ')
-        .is_some_and(|(method, path)| {
-            path.starts_with('/') && method.bytes().all(|b| b.is_ascii_uppercase())
-        });
+    let ideographs = tool.description.chars().filter(|c| !c.is_ascii() && c.is_alphabetic());
+    let from_path = tool.description.split_once(' ').is_some_and(|(method, path)| {
+        path.starts_with('/') && method.bytes().all(|b| b.is_ascii_uppercase())
+    });
     if from_path {
         return Some("has no description; say what it does and when to choose it".to_owned());
     }
@@ -256,11 +241,8 @@ fn unreachable_server(tool: &Tool) -> Option<String> {
 
 /// Pairs of tools that share nearly all words of their descriptions.
 fn alike(catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let bags: Vec<(&str, BTreeSet<String>)> = catalog
-        .tools()
-        .iter()
-        .map(|tool| (tool.name.as_str(), words(&tool.description)))
-        .collect();
+    let bags: Vec<(&str, BTreeSet<String>)> =
+        catalog.tools().iter().map(|tool| (tool.name.as_str(), words(&tool.description))).collect();
     // Only tools that share a rare word are compared, so that large catalogs stay cheap.
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, (_, bag)) in bags.iter().enumerate() {
@@ -270,10 +252,8 @@ fn alike(catalog: &Catalog, findings: &mut Vec<Finding>) {
     }
     let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
     for (index, (_, bag)) in bags.iter().enumerate() {
-        let rarest = bag
-            .iter()
-            .filter_map(|word| holders.get(word.as_str()))
-            .min_by_key(|list| list.len());
+        let rarest =
+            bag.iter().filter_map(|word| holders.get(word.as_str())).min_by_key(|list| list.len());
         for other in rarest.into_iter().flatten() {
             if *other != index {
                 pairs.insert((index.min(*other), index.max(*other)));

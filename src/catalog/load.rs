@@ -36,13 +36,8 @@ impl Catalog {
     /// As [`Catalog::load`]; a file that is broken now keeps what it gave to `previous`, and the
     /// problem says so.
     pub fn load_with(root: &Path, images: Images<'_>, previous: Option<&Self>) -> Self {
-        let mut load = Load {
-            root,
-            images,
-            previous,
-            catalog: Self::default(),
-            profiles: BTreeMap::new(),
-        };
+        let mut load =
+            Load { root, images, previous, catalog: Self::default(), profiles: BTreeMap::new() };
         if root.is_dir() {
             load.read_profiles();
             for (name, stem) in load.list("tools") {
@@ -81,11 +76,7 @@ impl Load<'_> {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
-                self.problem(
-                    folder,
-                    Fault::new("", format!("cannot be read: {error}")),
-                    true,
-                );
+                self.problem(folder, Fault::new("", format!("cannot be read: {error}")), true);
                 return Vec::new();
             }
         };
@@ -107,10 +98,7 @@ impl Load<'_> {
             let profile = match read {
                 Ok(profile) => Arc::new(profile),
                 Err(fault) => {
-                    let kept = self
-                        .previous
-                        .and_then(|old| old.profiles.get(&name))
-                        .cloned();
+                    let kept = self.previous.and_then(|old| old.profiles.get(&name)).cloned();
                     self.problem(&name, explain(fault, kept.is_some()), true);
                     match kept {
                         Some(kept) => kept,
@@ -193,13 +181,8 @@ impl Load<'_> {
                 kept.unwrap_or_default()
             }
         };
-        let taken: BTreeSet<String> = self
-            .catalog
-            .files
-            .values()
-            .flatten()
-            .map(|tool| tool.name.clone())
-            .collect();
+        let taken: BTreeSet<String> =
+            self.catalog.files.values().flatten().map(|tool| tool.name.clone()).collect();
         let mut seen = BTreeSet::new();
         let whole = tools.len() == 1;
         let mut free = Vec::new();
@@ -220,9 +203,7 @@ impl Load<'_> {
 
 fn explain(mut fault: Fault, kept: bool) -> Fault {
     if kept {
-        fault
-            .message
-            .push_str("; the last good state of this file stays in use");
+        fault.message.push_str("; the last good state of this file stays in use");
     }
     fault
 }

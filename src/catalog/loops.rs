@@ -7,16 +7,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Keywords whose schemas apply to the very same value.
-const IN_PLACE: [&str; 8] = [
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-];
+const IN_PLACE: [&str; 8] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 /// Keywords whose content is data, not schemas.
 const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
 

@@ -54,12 +54,7 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         let message = "is empty; say what the tool does and when to choose it";
         return Err(Fault::new("description", message));
     }
-    let input = schema(
-        root,
-        "input_schema",
-        file.input_schema,
-        file.input_schema_file,
-    )?;
+    let input = schema(root, "input_schema", file.input_schema, file.input_schema_file)?;
     let Some(input_schema) = input else {
         let message = "is missing; write it as a table, or name a file in `input_schema_file`";
         return Err(Fault::new("input_schema", message));
@@ -68,12 +63,7 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         let message = "must describe an object; add `type = \"object\"`";
         return Err(Fault::new("input_schema", message));
     }
-    let output_schema = schema(
-        root,
-        "output_schema",
-        file.output_schema,
-        file.output_schema_file,
-    )?;
+    let output_schema = schema(root, "output_schema", file.output_schema, file.output_schema_file)?;
     let target = match (file.command, file.http) {
         (Some(command), None) => Target::Command(check_command(command, &input_schema)?),
         (None, Some(http)) => Target::Http(target::build(&http, &input_schema)?),
@@ -181,9 +171,7 @@ fn check_command(command: Command, schema: &Value) -> Result<Command, Fault> {
         Some(_) => {}
     }
     for element in &command.argv {
-        let pointer = element
-            .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'));
+        let pointer = element.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         if let Some(pointer) = pointer.filter(|pointer| pointer.starts_with('/')) {
             check_pointer("command.argv", pointer, schema)?;
         }
@@ -206,9 +194,7 @@ fn check_command(command: Command, schema: &Value) -> Result<Command, Fault> {
 }
 
 fn check_pointer(place: &str, pointer: &str, schema: &Value) -> Result<(), Fault> {
-    let first = pointer
-        .strip_prefix('/')
-        .and_then(|rest| rest.split('/').next());
+    let first = pointer.strip_prefix('/').and_then(|rest| rest.split('/').next());
     let first = first.map(|key| key.replace("~1", "/").replace("~0", "~"));
     match first {
         Some(key) => declared(place, &key, schema),
@@ -225,10 +211,7 @@ pub(super) fn declared(place: &str, key: &str, schema: &Value) -> Result<(), Fau
     if properties.is_some_and(|all| all.contains_key(key)) {
         return Ok(());
     }
-    let names = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.as_str());
+    let names = properties.into_iter().flatten().map(|(name, _)| name.as_str());
     let hint = match nearest(key, names).first() {
         Some(best) => format!("; did you mean `{best}`?"),
         None => String::new(),

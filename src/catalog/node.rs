@@ -105,9 +105,7 @@ impl<'de> Visitor<'de> for Reader {
 }
 
 fn number<E: Error>(text: &str) -> Result<Node, E> {
-    text.parse::<Number>()
-        .map(|number| Node(Value::Number(number)))
-        .map_err(E::custom)
+    text.parse::<Number>().map(|number| Node(Value::Number(number))).map_err(E::custom)
 }
 
 struct Key(String);

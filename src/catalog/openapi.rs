@@ -32,9 +32,7 @@ pub(super) use servers::ServerSettings;
 
 pub use report::{ImportReport, Imported, Note, Skipped};
 
-const METHODS: [&str; 8] = [
-    "get", "put", "post", "delete", "options", "head", "patch", "trace",
-];
+const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// How a source wants its document read.
 #[derive(Debug, Clone, Default)]
@@ -99,9 +97,7 @@ pub(super) fn read(path: &Path, settings: &Settings) -> (Vec<Found>, ImportRepor
     let text = |value: Option<&Value>| value.map(plain).unwrap_or_default();
     report.title = text(root.value.get("info").and_then(|info| info.get("title")));
     report.openapi = text(root.value.get("openapi"));
-    report.ignored = root
-        .get("webhooks")
-        .map_or(0, |hooks| hooks.members().count());
+    report.ignored = root.get("webhooks").map_or(0, |hooks| hooks.members().count());
     let candidates = gather(&document, &root, &mut report);
     report.operations = candidates.len() + report.skipped.len();
     let names = name_all(&candidates, &settings.prefix);
@@ -122,11 +118,7 @@ pub(super) fn read(path: &Path, settings: &Settings) -> (Vec<Found>, ImportRepor
                     path: candidate.path.to_owned(),
                     adapted: std::mem::take(&mut draft.notes),
                 });
-                found.push(Found {
-                    name,
-                    operation: candidate.label(),
-                    draft,
-                });
+                found.push(Found { name, operation: candidate.label(), draft });
             }
             Err(reason) => report.skipped.push(Skipped {
                 operation: candidate.label(),
@@ -175,11 +167,7 @@ fn gather<'a>(
             continue;
         }
         let mut skip = |operation: String, reason: Note| {
-            report.skipped.push(Skipped {
-                operation,
-                place: reason.place,
-                reason: reason.message,
-            });
+            report.skipped.push(Skipped { operation, place: reason.place, reason: reason.message });
         };
         let item = match document.follow_refs(item) {
             Ok(item) => item,
@@ -248,19 +236,11 @@ fn wanted(candidate: &Candidate<'_>, settings: &Settings) -> bool {
             }),
         ]
     };
-    let included = matches(&settings.include)
-        .into_iter()
-        .flatten()
-        .all(|yes| yes);
-    let excluded = matches(&settings.exclude)
-        .into_iter()
-        .flatten()
-        .any(|yes| yes);
+    let included = matches(&settings.include).into_iter().flatten().all(|yes| yes);
+    let excluded = matches(&settings.exclude).into_iter().flatten().any(|yes| yes);
     included && !excluded
 }
 
 fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -162,10 +162,7 @@ struct PoolFile {
 pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
     let file: ProfileFile = parse_toml(text)?;
     if file.image.trim().is_empty() {
-        return Err(Fault::new(
-            "image",
-            "is empty; name an image of sandbox-images",
-        ));
+        return Err(Fault::new("image", "is empty; name an image of sandbox-images"));
     }
     let limits = limits(file.limits)?;
     let egress = match file.egress {
@@ -175,10 +172,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
     let usual = Pool::default();
     let pool = file.pool.map_or(usual, |pool| {
         let max = pool.max.unwrap_or(usual.max);
-        Pool {
-            min: pool.min.unwrap_or_else(|| usual.min.min(max)),
-            max,
-        }
+        Pool { min: pool.min.unwrap_or_else(|| usual.min.min(max)), max }
     });
     if pool.max == 0 || pool.min > pool.max {
         let message = format!(
@@ -222,10 +216,9 @@ fn limits(file: LimitsFile) -> Result<Limits, Fault> {
         ("open_files", limits.open_files >= 8, "8"),
     ];
     match least.into_iter().find(|(_, enough, _)| !enough) {
-        Some((key, _, low)) => Err(Fault::new(
-            format!("limits.{key}"),
-            format!("is too low; the least is {low}"),
-        )),
+        Some((key, _, low)) => {
+            Err(Fault::new(format!("limits.{key}"), format!("is too low; the least is {low}")))
+        }
         None => Ok(limits),
     }
 }
@@ -238,9 +231,7 @@ fn rule(rule: EgressRule) -> Result<EgressRule, Fault> {
     let address = bare.parse::<std::net::IpAddr>().is_ok();
     let label = |part: &str| {
         !part.is_empty()
-            && part
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
     if !address && !bare.split('.').all(label) || address && bare.len() != host.len() {
         return fail(format!(
@@ -249,14 +240,10 @@ fn rule(rule: EgressRule) -> Result<EgressRule, Fault> {
         ));
     }
     if rule.port == 0 {
-        return fail(format!(
-            "the rule for `{host}` needs a port from 1 to 65535"
-        ));
+        return fail(format!("the rule for `{host}` needs a port from 1 to 65535"));
     }
     if let Some(wrong) = rule.networks.iter().find(|network| !is_network(network)) {
-        return fail(format!(
-            "`{wrong}` is no network; write for example `127.0.0.0/8`"
-        ));
+        return fail(format!("`{wrong}` is no network; write for example `127.0.0.0/8`"));
     }
     Ok(EgressRule { host, ..rule })
 }

@@ -34,10 +34,7 @@ impl Catalog {
         if let Some(tool) = self.get(name) {
             return Some(Arc::clone(tool));
         }
-        let bare = PREFIXES
-            .iter()
-            .find_map(|prefix| name.strip_prefix(prefix))
-            .unwrap_or(name);
+        let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
         if bare.is_empty() || bare.len() > MAX_ECHO {
             return None;
         }
@@ -57,25 +54,12 @@ impl Catalog {
         metrics::counter!("switchboard_catalog_unknown_tools_total").increment(1);
         let plain: String = name
             .chars()
-            .map(|c| {
-                if c.is_control() || c == '`' {
-                    '\u{fffd}'
-                } else {
-                    c
-                }
-            })
+            .map(|c| if c.is_control() || c == '`' { '\u{fffd}' } else { c })
             .take(MAX_ECHO)
             .collect();
-        let names = self
-            .tools()
-            .iter()
-            .filter(|tool| visible(tool))
-            .map(|tool| tool.name.as_str());
+        let names = self.tools().iter().filter(|tool| visible(tool)).map(|tool| tool.name.as_str());
         Error::UnknownTool {
-            nearest: nearest(&plain, names)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            nearest: nearest(&plain, names).into_iter().map(str::to_owned).collect(),
             name: one_line(&plain),
         }
     }

@@ -78,10 +78,7 @@ pub(super) fn build(file: &HttpFile, schema: &Value) -> Result<HttpTarget, Fault
                     format!("`{name}` stands in the path, so `input_schema` must require it");
                 return Err(Fault::new("http.url", message));
             }
-            if !parameters
-                .iter()
-                .any(|known: &Parameter| known.name == name)
-            {
+            if !parameters.iter().any(|known: &Parameter| known.name == name) {
                 parameters.push(parameter(name, name, Place::Path, Style::Simple));
             }
         }
@@ -103,10 +100,7 @@ pub(super) fn build(file: &HttpFile, schema: &Value) -> Result<HttpTarget, Fault
         (Some(BodyFile::Json), _) | (None, true) => Some(Format::Json),
     };
     if body.is_none() {
-        parameters.extend(
-            rest.iter()
-                .map(|name| parameter(name, name, Place::Query, Style::Form)),
-        );
+        parameters.extend(rest.iter().map(|name| parameter(name, name, Place::Query, Style::Form)));
     }
     Ok(HttpTarget {
         method: file.method.as_str().to_owned(),
@@ -140,9 +134,7 @@ fn split_url(text: &str) -> Result<(String, String), Fault> {
         None => (rest, "/"),
     };
     if authority.contains(['{', '}']) {
-        return Err(fail(
-            "has an argument in its host; a host is fixed".to_owned(),
-        ));
+        return Err(fail("has an argument in its host; a host is fixed".to_owned()));
     }
     let server = check_server(&format!("{scheme}://{authority}")).map_err(fail)?;
     let plain: String = pieces(path)
@@ -174,10 +166,7 @@ fn add_headers(
         if name.is_empty() || !name.bytes().all(token) {
             return Err(Fault::new(place, "is no header name"));
         }
-        match value
-            .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'))
-        {
+        match value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             Some(argument) => {
                 declared(&place, argument, schema)?;
                 parameters.push(parameter(argument, name, Place::Header, Style::Simple));
@@ -186,10 +175,7 @@ fn add_headers(
                 fixed.push((name.to_ascii_lowercase(), value.clone()));
             }
             None => {
-                return Err(Fault::new(
-                    place,
-                    "holds more than visible ASCII characters",
-                ));
+                return Err(Fault::new(place, "holds more than visible ASCII characters"));
             }
         }
     }

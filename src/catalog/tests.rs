@@ -28,10 +28,7 @@ fn read_with(text: &str, settings: &Settings) -> (Vec<Found>, ImportReport) {
 /// A document with one operation, given its method, path and YAML lines.
 fn one(version: &str, head: &str, operation: &str) -> String {
     let (method, path) = head.split_once(' ').unwrap();
-    let body: String = operation
-        .lines()
-        .map(|line| format!("      {line}\n"))
-        .collect();
+    let body: String = operation.lines().map(|line| format!("      {line}\n")).collect();
     format!(
         "openapi: {version}\ninfo: {{title: T, version: '1'}}\npaths:\n  {path}:\n    {}:\n      \
          operationId: op\n{body}",
@@ -59,9 +56,7 @@ fn refuse(text: &str, arguments: &Value) -> String {
 fn body(request: &HttpRequest) -> String {
     use base64::Engine;
     let text = request.body_base64.as_ref().expect("a body");
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .unwrap();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -72,11 +67,8 @@ fn header<'r>(request: &'r HttpRequest, name: &str) -> Option<&'r str> {
 
 /// The schema of argument `x`, given as a YAML flow map, after import as a query parameter.
 fn argument(version: &str, schema: &str) -> (Value, Vec<String>) {
-    let text = one(
-        version,
-        "GET /x",
-        &format!("parameters: [{{name: x, in: query, schema: {schema}}}]"),
-    );
+    let text =
+        one(version, "GET /x", &format!("parameters: [{{name: x, in: query, schema: {schema}}}]"));
     let (found, report) = read(&text);
     let schema = found[0].draft.input_schema["properties"]["x"].clone();
     let notes = report.imported[0].adapted.iter();

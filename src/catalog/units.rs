@@ -59,11 +59,7 @@ fn parse_cores(text: &str) -> Option<u32> {
         return None;
     }
     let part: u32 = format!("{part:0<3}").parse().ok()?;
-    whole
-        .parse::<u32>()
-        .ok()?
-        .checked_mul(1_000)?
-        .checked_add(part)
+    whole.parse::<u32>().ok()?.checked_mul(1_000)?.checked_add(part)
 }
 
 impl<'de> Deserialize<'de> for Span {

@@ -60,10 +60,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
 /// The reply among the details of a status, if there is one.
 fn reply_of(status: &Status) -> Option<Reply> {
     let details = pb::Status::decode(status.details()).ok()?;
-    let reply = details
-        .details
-        .iter()
-        .find(|any| any.type_url == REPLY_TYPE_URL)?;
+    let reply = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL)?;
     Reply::decode(reply.value.as_slice()).ok()
 }
 

@@ -45,28 +45,15 @@ struct Check {
 
 impl Check {
     fn good(check: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Good,
-            found: found.into(),
-            mend: String::new(),
-        }
+        Self { check, verdict: Verdict::Good, found: found.into(), mend: String::new() }
     }
 
     fn bad(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Bad,
-            found: found.into(),
-            mend: mend.into(),
-        }
+        Self { check, verdict: Verdict::Bad, found: found.into(), mend: mend.into() }
     }
 
     fn warning(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Warning,
-            ..Self::bad(check, found, mend)
-        }
+        Self { verdict: Verdict::Warning, ..Self::bad(check, found, mend) }
     }
 }
 
@@ -74,19 +61,12 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     let mut checks = vec![clock()];
     match Config::read(&options.config) {
         Ok(config) => {
-            checks.push(Check::good(
-                "configuration",
-                options.config.display().to_string(),
-            ));
+            checks.push(Check::good("configuration", options.config.display().to_string()));
             engine(&sandbox::inspect_engine(&config.sandbox).await, &mut checks);
             policies(&config, &mut checks);
             files(&config, &mut checks);
         }
-        Err(error) => checks.push(Check::bad(
-            "configuration",
-            error.to_string(),
-            "mend the file",
-        )),
+        Err(error) => checks.push(Check::bad("configuration", error.to_string(), "mend the file")),
     }
     let bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
     if options.json {
@@ -94,22 +74,14 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
             print::json(check)?;
         }
     } else {
-        let mut rows = vec![
-            ["VERDICT", "CHECK", "FOUND", "MEND"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
+        let mut rows = vec![["VERDICT", "CHECK", "FOUND", "MEND"].map(str::to_owned).to_vec()];
         rows.extend(checks.into_iter().map(|check| {
             let verdict = format!("{:?}", check.verdict).to_lowercase();
             vec![verdict, check.check.to_owned(), check.found, check.mend]
         }));
         print::table(&rows)?;
     }
-    Ok(if bad {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if bad { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 /// A clock before the release of this program is wrong; records and tokens would be too.
@@ -126,10 +98,7 @@ fn engine(facts: &EngineFacts, checks: &mut Vec<Check>) {
     checks.push(match &facts.api {
         Ok(api) => Check::good(
             "engine",
-            format!(
-                "{}, API {api}",
-                facts.engine.as_deref().unwrap_or("version unknown")
-            ),
+            format!("{}, API {api}", facts.engine.as_deref().unwrap_or("version unknown")),
         ),
         Err(error) => Check::bad("engine", format!("{}: {error}", facts.endpoint), start),
     });
@@ -179,18 +148,11 @@ fn policies(config: &Config, checks: &mut Vec<Check>) {
     }
     let (_, broken) = Schemas::compile(catalog.tools());
     for (tool, why) in &broken {
-        checks.push(Check::warning(
-            "schema",
-            format!("{tool}: {why}"),
-            "mend the schema",
-        ));
+        checks.push(Check::warning("schema", format!("{tool}: {why}"), "mend the schema"));
     }
     let catalog = catalog.without(&broken);
     let tools = format!("{} tools", catalog.tools().len());
-    checks.push(Check::good(
-        "catalog",
-        format!("{tools} in {}", folder.display()),
-    ));
+    checks.push(Check::good("catalog", format!("{tools} in {}", folder.display())));
     checks.push(match Policies::load(folder, catalog.tools()) {
         Ok(policies) => Check::good("policies", format!("version {}", policies.version())),
         Err(error) => Check::bad("policies", error.to_string(), "the daemon will not start"),
@@ -199,30 +161,18 @@ fn policies(config: &Config, checks: &mut Vec<Check>) {
 
 fn files(config: &Config, checks: &mut Vec<Check>) {
     let ledger = &config.ledger.path;
-    checks.push(
-        match ledger.exists().then(|| Ledger::open_read_only(ledger)) {
-            Some(Ok(_)) => mode("ledger", ledger, 0o077, "chmod 600"),
-            Some(Err(error)) => Check::bad("ledger", error.to_string(), "move the file away"),
-            None => Check::good("ledger", format!("{} will be made", ledger.display())),
-        },
-    );
+    checks.push(match ledger.exists().then(|| Ledger::open_read_only(ledger)) {
+        Some(Ok(_)) => mode("ledger", ledger, 0o077, "chmod 600"),
+        Some(Err(error)) => Check::bad("ledger", error.to_string(), "move the file away"),
+        None => Check::good("ledger", format!("{} will be made", ledger.display())),
+    });
     if config.policies.folder.exists() {
         let mend = "chmod -R go-w: who can write here decides what may run";
-        checks.push(mode(
-            "policies folder",
-            &config.policies.folder,
-            0o022,
-            mend,
-        ));
+        checks.push(mode("policies folder", &config.policies.folder, 0o022, mend));
     }
     let socket = &config.server.socket;
     if socket.exists() && !config.server.allow_world_socket {
-        checks.push(mode(
-            "socket",
-            socket,
-            0o007,
-            "chmod 660: who can connect can run tools",
-        ));
+        checks.push(mode("socket", socket, 0o007, "chmod 660: who can connect can run tools"));
     }
 }
 
@@ -231,11 +181,7 @@ fn mode(check: &'static str, path: &Path, forbidden: u32, mend: &str) -> Check {
         Ok(mode) if mode & forbidden == 0 => {
             Check::good(check, format!("{} has mode {mode:04o}", path.display()))
         }
-        Ok(mode) => Check::bad(
-            check,
-            format!("{} has mode {mode:04o}", path.display()),
-            mend,
-        ),
+        Ok(mode) => Check::bad(check, format!("{} has mode {mode:04o}", path.display()), mend),
         Err(error) => Check::bad(check, format!("{}: {error}", path.display()), mend),
     }
 }

@@ -22,9 +22,7 @@ pub(super) struct Options {
 
 pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     let mut client = HealthClient::new(options.at.connect().await?);
-    let request = HealthCheckRequest {
-        service: options.service,
-    };
+    let request = HealthCheckRequest { service: options.service };
     let answer = tokio::time::timeout(Duration::from_secs(1), client.check(request))
         .await
         .map_err(|_late| Failed::no_daemon("the daemon did not answer within 1 s"))?

@@ -23,16 +23,8 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     let mut pipe = tokio::io::stdin();
     let mut byte = [0];
     while pipe.read(&mut byte).await.is_ok_and(|read| read > 0) {}
-    let Options {
-        engine,
-        instance,
-        boot,
-    } = options;
-    let config = Config {
-        engine,
-        instance,
-        ..Config::default()
-    };
+    let Options { engine, instance, boot } = options;
+    let config = Config { engine, instance, ..Config::default() };
     sandbox::clear(&config, &boot).await;
     Ok(ExitCode::SUCCESS)
 }

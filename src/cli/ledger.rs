@@ -127,46 +127,27 @@ pub(super) async fn run(command: Ledger) -> Result<ExitCode, Failed> {
 fn open(file: File) -> Result<ledger::Ledger, Failed> {
     let path = match file.file {
         Some(path) => path,
-        None => {
-            Config::read(&file.config)
-                .map_err(Failed::usage)?
-                .ledger
-                .path
-        }
+        None => Config::read(&file.config).map_err(Failed::usage)?.ledger.path,
     };
     ledger::Ledger::open_read_only(&path).map_err(Failed::usage)
 }
 
 async fn tail(options: Tail) -> Result<ExitCode, Failed> {
     let ledger = open(options.file)?;
-    let query = Query {
-        limit: Some(options.records),
-        ..Query::default()
-    };
+    let query = Query { limit: Some(options.records), ..Query::default() };
     let mut entries = ledger.search(query).await.map_err(Failed::answer)?;
     entries.reverse();
     let last = entries.last().map_or(0, |entry| entry.seq);
     rows(&entries, options.json, true)?;
-    if options.follow {
-        follow(&ledger, last, options.json).await
-    } else {
-        Ok(ExitCode::SUCCESS)
-    }
+    if options.follow { follow(&ledger, last, options.json).await } else { Ok(ExitCode::SUCCESS) }
 }
 
 async fn follow(ledger: &ledger::Ledger, mut last: u64, json: bool) -> Result<ExitCode, Failed> {
     let mut tick = tokio::time::interval(Duration::from_millis(500));
     loop {
         tick.tick().await;
-        let newest = ledger
-            .search(Query::default())
-            .await
-            .map_err(Failed::answer)?;
-        let fresh: Vec<Entry> = newest
-            .into_iter()
-            .filter(|entry| entry.seq > last)
-            .rev()
-            .collect();
+        let newest = ledger.search(Query::default()).await.map_err(Failed::answer)?;
+        let fresh: Vec<Entry> = newest.into_iter().filter(|entry| entry.seq > last).rev().collect();
         last = fresh.last().map_or(last, |entry| entry.seq);
         rows(&fresh, json, false)?;
     }
@@ -212,11 +193,7 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
 async fn verify(file: File) -> Result<ExitCode, Failed> {
     let found = open(file)?.verify().await.map_err(Failed::answer)?;
     print::json(&found)?;
-    Ok(if found.broken.is_some() {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if found.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed> {
@@ -228,31 +205,16 @@ fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed
     }
     let mut rows = Vec::new();
     if heading {
-        rows.push(
-            ["RECEIVED", "CALL", "CALLER", "TOOL", "CODE", "MS"]
-                .map(str::to_owned)
-                .to_vec(),
-        );
+        rows.push(["RECEIVED", "CALL", "CALLER", "TOOL", "CODE", "MS"].map(str::to_owned).to_vec());
     }
     rows.extend(entries.iter().map(row));
-    if rows.is_empty() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        print::table(&rows)
-    }
+    if rows.is_empty() { Ok(ExitCode::SUCCESS) } else { print::table(&rows) }
 }
 
 fn row(entry: &Entry) -> Vec<String> {
-    let micros = entry
-        .facts
-        .pointer("/latency_us/total")
-        .and_then(Value::as_u64)
-        .unwrap_or(0);
+    let micros = entry.facts.pointer("/latency_us/total").and_then(Value::as_u64).unwrap_or(0);
     vec![
-        entry
-            .received
-            .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-            .to_string(),
+        entry.received.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
         entry.call_id.clone(),
         entry.caller.clone(),
         entry.tool.clone(),

@@ -33,10 +33,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     })?;
     let (schemas, failed) = Schemas::compile(std::slice::from_ref(&tool));
     if let Some((_, why)) = failed.first() {
-        return Err(Failed::usage(format!(
-            "the schema of `{}` is unusable: {why}",
-            tool.name
-        )));
+        return Err(Failed::usage(format!("the schema of `{}` is unusable: {why}", tool.name)));
     }
     match schemas.check_text(&tool, &arguments) {
         Ok(fit) => {
@@ -58,13 +55,11 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     }
 }
 
-/// Loads a catalog without an engine: image ids are unknown, so digests differ from a daemon's.
+/// Loads a catalog without an engine: which images are built is not asked, so that the digests of
+/// tools differ from a daemon's.
 pub(super) fn load(folder: &std::path::Path) -> Result<Catalog, Failed> {
     if !folder.is_dir() {
-        return Err(Failed::usage(format!(
-            "`{}` is not a folder",
-            folder.display()
-        )));
+        return Err(Failed::usage(format!("`{}` is not a folder", folder.display())));
     }
-    Ok(Catalog::load_with(folder, &|_| None, None))
+    Ok(Catalog::load_with(folder, &|_| Some(String::new()), None))
 }

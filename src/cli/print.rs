@@ -11,10 +11,7 @@ use super::Failed;
 pub(super) fn text(text: &str) -> Result<ExitCode, Failed> {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    match out
-        .write_all(text.as_bytes())
-        .and_then(|()| out.write_all(end.as_bytes()))
-    {
+    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes())) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Failed::answer(format!("cannot write the answer: {error}"))),
@@ -30,21 +27,13 @@ pub(super) fn json(value: &impl Serialize) -> Result<ExitCode, Failed> {
 pub(super) fn table(rows: &[Vec<String>]) -> Result<ExitCode, Failed> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| width(column).unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = String::new();
     for row in rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         out.push_str(cells.join("  ").trim_end());
         out.push('\n');
     }

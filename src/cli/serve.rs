@@ -18,8 +18,6 @@ pub(super) struct Options {
 
 pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     let config = Config::read(&options.config).map_err(Failed::usage)?;
-    Box::pin(server::serve(config))
-        .await
-        .map_err(Failed::answer)?;
+    Box::pin(server::serve(config)).await.map_err(Failed::answer)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -76,52 +76,31 @@ pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
 
 async fn list(options: List) -> Result<ExitCode, Failed> {
     let mut client = options.at.tools().await?;
-    let mut request = ListToolsRequest {
-        name_prefix: options.prefix,
-        page_size: 1000,
-        ..Default::default()
-    };
-    let mut rows = vec![vec![
-        "NAME".to_owned(),
-        "RISK".to_owned(),
-        "DESCRIPTION".to_owned(),
-    ]];
+    let mut request =
+        ListToolsRequest { name_prefix: options.prefix, page_size: 1000, ..Default::default() };
+    let mut rows = vec![vec!["NAME".to_owned(), "RISK".to_owned(), "DESCRIPTION".to_owned()]];
     loop {
-        let page = client
-            .list_tools(request.clone())
-            .await
-            .map_err(|s| Failed::answer(s.message()))?;
+        let page =
+            client.list_tools(request.clone()).await.map_err(|s| Failed::answer(s.message()))?;
         let page = page.into_inner();
         for tool in &page.tools {
             if options.json {
                 print::json(&as_json(tool))?;
             }
-            rows.push(vec![
-                tool.name.clone(),
-                risk(tool),
-                first_line(&tool.description),
-            ]);
+            rows.push(vec![tool.name.clone(), risk(tool), first_line(&tool.description)]);
         }
         request.page_token = page.next_page_token;
         if request.page_token.is_empty() {
             break;
         }
     }
-    if options.json {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        print::table(&rows)
-    }
+    if options.json { Ok(ExitCode::SUCCESS) } else { print::table(&rows) }
 }
 
 async fn show(options: Show) -> Result<ExitCode, Failed> {
     let request = GetToolRequest { name: options.name };
     let tool = options.at.tools().await?.get_tool(request).await;
-    let tool = as_json(
-        &tool
-            .map_err(|status| Failed::answer(status.message()))?
-            .into_inner(),
-    );
+    let tool = as_json(&tool.map_err(|status| Failed::answer(status.message()))?.into_inner());
     if options.json {
         return print::json(&tool);
     }
@@ -139,10 +118,7 @@ fn lint(options: &Lint) -> Result<ExitCode, Failed> {
     rows.extend(broken.into_iter().map(|(tool, why)| vec![tool, why]));
     let errors = rows.len() > 1;
     for finding in catalog::lint(&catalog) {
-        rows.push(vec![
-            format!("{} {}", finding.tool, finding.pointer),
-            finding.message,
-        ]);
+        rows.push(vec![format!("{} {}", finding.tool, finding.pointer), finding.message]);
     }
     match options.json {
         true => {
@@ -153,11 +129,7 @@ fn lint(options: &Lint) -> Result<ExitCode, Failed> {
         false if rows.len() == 1 => drop(print::text("nothing to mend")?),
         false => drop(print::table(&rows)?),
     }
-    Ok(if errors {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn import(options: &Import) -> Result<ExitCode, Failed> {
@@ -168,38 +140,17 @@ fn import(options: &Import) -> Result<ExitCode, Failed> {
     if options.json {
         return print::json(&report);
     }
-    let mut rows = vec![
-        ["OUTCOME", "OPERATION", "TOOL", "NOTES"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = vec![["OUTCOME", "OPERATION", "TOOL", "NOTES"].map(str::to_owned).to_vec()];
     for done in &report.imported {
-        let outcome = if done.adapted.is_empty() {
-            "imported"
-        } else {
-            "adapted"
-        };
-        let notes: Vec<_> = done
-            .adapted
-            .iter()
-            .map(|note| format!("{}: {}", note.place, note.message))
-            .collect();
+        let outcome = if done.adapted.is_empty() { "imported" } else { "adapted" };
+        let notes: Vec<_> =
+            done.adapted.iter().map(|note| format!("{}: {}", note.place, note.message)).collect();
         let tool = done.tool.clone();
-        rows.push(vec![
-            outcome.to_owned(),
-            done.operation.clone(),
-            tool,
-            notes.join("; "),
-        ]);
+        rows.push(vec![outcome.to_owned(), done.operation.clone(), tool, notes.join("; ")]);
     }
     for left in &report.skipped {
         let notes = format!("{}: {}", left.place, left.reason);
-        rows.push(vec![
-            "skipped".to_owned(),
-            left.operation.clone(),
-            String::new(),
-            notes,
-        ]);
+        rows.push(vec!["skipped".to_owned(), left.operation.clone(), String::new(), notes]);
     }
     print::table(&rows)?;
     print::text(&format!(
@@ -228,17 +179,9 @@ fn as_json(tool: &Tool) -> Value {
 }
 
 fn risk(tool: &Tool) -> String {
-    tool.risk()
-        .as_str_name()
-        .trim_start_matches("RISK_")
-        .to_lowercase()
+    tool.risk().as_str_name().trim_start_matches("RISK_").to_lowercase()
 }
 
 fn first_line(text: &str) -> String {
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(100)
-        .collect()
+    text.lines().next().unwrap_or_default().chars().take(100).collect()
 }

@@ -12,38 +12,25 @@ fn read(text: &str) -> Result<Config, Error> {
 #[test]
 fn an_empty_file_gives_the_defaults() {
     let config = read("").unwrap();
-    assert_eq!(
-        config.server.socket,
-        Path::new("/run/switchboard/switchboard.sock")
-    );
+    assert_eq!(config.server.socket, Path::new("/run/switchboard/switchboard.sock"));
     assert_eq!(config.server.mode().unwrap(), 0o660);
 }
 
 #[test]
 fn a_misspelt_key_is_refused_and_named() {
     let message = read("[server]\nsockett = \"x\"").unwrap_err().to_string();
-    assert!(
-        message.contains("sockett") && message.contains("socket_mode"),
-        "{message}"
-    );
+    assert!(message.contains("sockett") && message.contains("socket_mode"), "{message}");
 }
 
 #[test]
 fn a_listener_beyond_loopback_is_refused() {
-    let message = read("[server]\ntcp = \"0.0.0.0:7431\"")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.contains("server.tcp") && message.contains("127.0.0.1"),
-        "{message}"
-    );
+    let message = read("[server]\ntcp = \"0.0.0.0:7431\"").unwrap_err().to_string();
+    assert!(message.contains("server.tcp") && message.contains("127.0.0.1"), "{message}");
 }
 
 #[test]
 fn a_world_open_socket_needs_a_second_word() {
-    let message = read("[server]\nsocket_mode = \"0666\"")
-        .unwrap_err()
-        .to_string();
+    let message = read("[server]\nsocket_mode = \"0666\"").unwrap_err().to_string();
     assert!(message.contains("allow_world_socket"), "{message}");
     assert!(read("[server]\nsocket_mode = \"0666\"\nallow_world_socket = true").is_ok());
 }

@@ -71,7 +71,7 @@ impl Error {
     /// The error as a reply says it: the daemon cannot serve calls that it cannot record.
     pub fn failure(&self) -> Failure {
         let mut failure = Failure::new(
-            Code::Internal,
+            Code::LedgerUnavailable,
             "the call cannot be recorded, so its reply is withheld: try again later",
         );
         failure.retry_after = Some(Duration::from_secs(1));

@@ -68,8 +68,8 @@ impl<'a> Masker<'a> {
         };
         let schemas: Vec<&Value> = self.schema.into_iter().collect();
         let masked = self.value(&value, &schemas, 0);
-        let spelled = value.to_string();
-        if masked == value && compact(text) == spelled {
+        let reprinted = value.to_string();
+        if masked == value && compact(text) == reprinted {
             text.to_owned()
         } else {
             masked.to_string()
@@ -98,11 +98,7 @@ impl<'a> Masker<'a> {
             Value::Number(number) => {
                 let text = number.to_string();
                 let masked = mask_text(&text);
-                if masked == text {
-                    value.clone()
-                } else {
-                    Value::String(masked)
-                }
+                if masked == text { value.clone() } else { Value::String(masked) }
             }
             Value::Array(items) => items
                 .iter()
@@ -131,10 +127,7 @@ impl<'a> Masker<'a> {
 
     /// The schemas that may say something of a member or an item.
     fn below(&self, schemas: &[&'a Value], name: &str) -> Vec<&'a Value> {
-        let real = self
-            .aliases
-            .and_then(|aliases| aliases.get(name))
-            .map_or(name, String::as_str);
+        let real = self.aliases.and_then(|aliases| aliases.get(name)).map_or(name, String::as_str);
         let mut parts = Vec::new();
         for schema in schemas {
             self.flatten(schema, &mut parts);
@@ -173,12 +166,7 @@ impl<'a> Masker<'a> {
             self.flatten(target, parts);
         }
         for key in ["allOf", "anyOf", "oneOf"] {
-            for part in object
-                .get(key)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
+            for part in object.get(key).and_then(Value::as_array).into_iter().flatten() {
                 self.flatten(part, parts);
             }
         }
@@ -234,10 +222,7 @@ pub fn mask_text(text: &str) -> String {
             out.push_str(MASK);
             rest = from.get(length..).unwrap_or_default();
         } else {
-            let word = from
-                .find(|c: char| !is_word(c))
-                .unwrap_or(from.len())
-                .max(1);
+            let word = from.find(|c: char| !is_word(c)).unwrap_or(from.len()).max(1);
             let (word, after) = from.split_at(word);
             out.push_str(word);
             rest = after;
@@ -257,9 +242,8 @@ fn sensitive_prefix(text: &str) -> usize {
             return tail.map_or(text.len(), |tail| end + 9 + tail + 5);
         }
     }
-    let token = text
-        .find(|c: char| !(is_word(c) || matches!(c, '-' | '_' | '.')))
-        .unwrap_or(text.len());
+    let token =
+        text.find(|c: char| !(is_word(c) || matches!(c, '-' | '_' | '.'))).unwrap_or(text.len());
     let token = text.get(..token).unwrap_or_default().trim_end_matches('.');
     let is_key =
         |(prefix, length): &(&str, usize)| token.starts_with(prefix) && token.len() >= *length;
@@ -292,11 +276,7 @@ fn numbers(text: &str) -> usize {
     if followed.is_some_and(is_word) {
         return 0;
     }
-    if is_mobile(&digits) || is_identity(&digits) || is_card(&digits) {
-        length
-    } else {
-        0
-    }
+    if is_mobile(&digits) || is_identity(&digits) || is_card(&digits) { length } else { 0 }
 }
 
 fn is_mobile(digits: &str) -> bool {

@@ -98,22 +98,14 @@ pub(super) fn get(connection: &Connection, call_id: &str) -> Result<Option<Entry
 pub(super) fn search(connection: &Connection, query: &Query) -> Result<Vec<Entry>, Error> {
     let text = |value: &Option<String>| value.clone().map(Sql::Text);
     let time = |value: Option<Timestamp>| value.map(|time| Sql::Integer(time.as_millisecond()));
-    let before = query
-        .before_seq
-        .map(|seq| Sql::Integer(i64::try_from(seq).unwrap_or(i64::MAX)));
+    let before = query.before_seq.map(|seq| Sql::Integer(i64::try_from(seq).unwrap_or(i64::MAX)));
     let conditions = [
         ("tool = ?", text(&query.tool)),
         ("caller = ?", text(&query.caller)),
         ("tenant = ?", text(&query.tenant)),
         // The second half lets the database use its index of named conversations.
-        (
-            "conversation = ? AND conversation <> ''",
-            text(&query.conversation),
-        ),
-        (
-            "code = ?",
-            query.code.map(|code| Sql::Text(code.as_str().to_owned())),
-        ),
+        ("conversation = ? AND conversation <> ''", text(&query.conversation)),
+        ("code = ?", query.code.map(|code| Sql::Text(code.as_str().to_owned()))),
         ("status = ?", text(&query.status)),
         ("time_ms >= ?", time(query.since)),
         ("time_ms < ?", time(query.until)),
@@ -132,9 +124,8 @@ pub(super) fn search(connection: &Connection, query: &Query) -> Result<Vec<Entry
     let limit = query.limit.unwrap_or(LIMIT.0).min(LIMIT.1);
     values.push(Sql::Integer(i64::from(limit)));
     let mut statement = connection.prepare_cached(&sql)?;
-    let entries = statement
-        .query_map(params_from_iter(values), read_entry)?
-        .collect::<Result<_, _>>()?;
+    let entries =
+        statement.query_map(params_from_iter(values), read_entry)?.collect::<Result<_, _>>()?;
     Ok(entries)
 }
 
@@ -166,12 +157,8 @@ pub(super) fn page(
 /// Computes every hash again, from the oldest record to the one that was newest at the start.
 pub(super) fn verify(connection: &Connection) -> Result<Verification, Error> {
     let (mut seq, mut hash, head, head_hash) = ends(connection)?;
-    let mut found = Verification {
-        records: 0,
-        pruned_to: unsigned(seq),
-        head: unsigned(head),
-        broken: None,
-    };
+    let mut found =
+        Verification { records: 0, pruned_to: unsigned(seq), head: unsigned(head), broken: None };
     while seq < head {
         let piece = read_piece(connection, seq, head)?;
         let base = ends(connection)?;
@@ -213,19 +200,14 @@ pub(super) fn verify(connection: &Connection) -> Result<Verification, Error> {
 }
 
 fn broken(seq: i64, reason: &str) -> Break {
-    Break {
-        seq: unsigned(seq),
-        reason: reason.to_owned(),
-    }
+    Break { seq: unsigned(seq), reason: reason.to_owned() }
 }
 
 /// Both ends of the chain.
 fn ends(connection: &Connection) -> Result<(i64, Hash, i64, Hash), Error> {
     let ends = connection
         .prepare_cached("SELECT base_seq, base_hash, head_seq, head_hash FROM chain")?
-        .query_row([], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })?;
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     Ok(ends)
 }
 

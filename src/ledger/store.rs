@@ -58,6 +58,8 @@ const CREATE: &str = "
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) connection: Connection,
+    /// Whether the last commit failed.
+    pub(super) is_failing: bool,
     /// Held, not read: its lock ends with the process, however that ends.
     _lock: File,
 }
@@ -81,10 +83,7 @@ impl Store {
         tune(&connection)?;
         migrate(&connection, path)?;
         check_ends(&connection, path)?;
-        Ok(Self {
-            connection,
-            _lock: lock,
-        })
+        Ok(Self { connection, is_failing: false, _lock: lock })
     }
 }
 
@@ -93,10 +92,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = connect(path, flags)?;
     if identify(&connection, path)? == 0 {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            reason: "it is empty".to_owned(),
-        });
+        return Err(Error::Foreign { path: path.to_owned(), reason: "it is empty".to_owned() });
     }
     Ok(connection)
 }
@@ -111,10 +107,7 @@ pub(super) fn open_beside(path: &Path) -> Result<Connection, Error> {
 
 /// Makes folder and file where they are missing, closes them to others, and takes the lock.
 fn prepare(path: &Path) -> Result<File, Error> {
-    let open = |source| Error::Open {
-        path: path.to_owned(),
-        source: Arc::new(source),
-    };
+    let open = |source| Error::Open { path: path.to_owned(), source: Arc::new(source) };
     let private = |create_new: bool, path: &Path| {
         let mut options = OpenOptions::new();
         options.write(true).mode(0o600);
@@ -124,16 +117,9 @@ fn prepare(path: &Path) -> Result<File, Error> {
             options.create(true).truncate(false).open(path)
         }
     };
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let mut builder = DirBuilder::new();
-        builder
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(open)?;
+        builder.recursive(true).mode(0o700).create(folder).map_err(open)?;
     }
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
@@ -141,9 +127,7 @@ fn prepare(path: &Path) -> Result<File, Error> {
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(Error::InUse {
-                path: path.to_owned(),
-            });
+            return Err(Error::InUse { path: path.to_owned() });
         }
         Err(TryLockError::Error(source)) => return Err(open(source)),
     }
@@ -193,11 +177,7 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, Error> {
         });
     }
     if format > FORMAT {
-        return Err(Error::Newer {
-            path: path.to_owned(),
-            found: format,
-            known: FORMAT,
-        });
+        return Err(Error::Newer { path: path.to_owned(), found: format, known: FORMAT });
     }
     Ok(format)
 }
@@ -221,9 +201,7 @@ fn check_ends(connection: &Connection, path: &Path) -> Result<(), Error> {
             coalesce((SELECT max(seq) FROM call), base_seq)
         FROM chain";
     let (base, head, first, last): (i64, i64, i64, i64) = connection
-        .query_row(sql, [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .map_err(|error| explain(error, path))?;
     if first != base + 1 || last != head {
         return Err(Error::Corrupt {
@@ -245,10 +223,7 @@ fn explain(error: rusqlite::Error, path: &Path) -> Error {
         Some(ErrorCode::NotADatabase) => Error::Foreign { path, reason },
         Some(ErrorCode::DatabaseCorrupt) => Error::Corrupt { path, reason },
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            Error::Open {
-                path,
-                source: Arc::new(std::io::Error::other(error)),
-            }
+            Error::Open { path, source: Arc::new(std::io::Error::other(error)) }
         }
         // A missing table or column.
         Some(ErrorCode::Unknown) => Error::Corrupt { path, reason },

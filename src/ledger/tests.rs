@@ -16,10 +16,7 @@ use crate::policy::Decision;
 use crate::schema::Change;
 
 fn config(folder: &TempDir) -> Config {
-    Config {
-        path: folder.path().join("ledger.db"),
-        ..Config::default()
-    }
+    Config { path: folder.path().join("ledger.db"), ..Config::default() }
 }
 
 fn fresh() -> (TempDir, Ledger) {
@@ -46,10 +43,7 @@ async fn keep(ledger: &Ledger, count: usize) -> Vec<String> {
     for index in 0..count {
         let record = record(&format!("tool.{}", index % 3));
         ids.push(record.call_id.clone());
-        ledger
-            .record(record, &format!("{{\"index\":{index}}}"))
-            .await
-            .unwrap();
+        ledger.record(record, &format!("{{\"index\":{index}}}")).await.unwrap();
     }
     ids
 }
@@ -73,10 +67,7 @@ async fn record_is_read_back_as_it_was_given() {
         from: "\"5\"".into(),
         to: "5".into(),
     }];
-    given.decision = Some(Decision {
-        policies: vec!["never".into()],
-        version: "v".into(),
-    });
+    given.decision = Some(Decision { policies: vec!["never".into()], version: "v".into() });
     given.latencies.check = Some(Duration::from_micros(17));
     given.trace_id = Some("t".into());
     let reply = "{\"tool_name\":\"orders.list\",\"n\":1.0e400,\"text\":\"naïve \\u0000\"}";
@@ -86,10 +77,7 @@ async fn record_is_read_back_as_it_was_given() {
     assert_eq!(entry.arguments, "{\"a\": 1.0}");
     assert_eq!((entry.seq, entry.status.as_str()), (1, "error"));
     assert_eq!(entry.code.as_deref(), Some("POLICY_DENIED"));
-    assert_eq!(
-        entry.received.as_millisecond(),
-        given.received.as_millisecond()
-    );
+    assert_eq!(entry.received.as_millisecond(), given.received.as_millisecond());
     assert_eq!(
         entry.facts,
         json!({
@@ -110,16 +98,9 @@ async fn stored_reply_is_paged_by_bytes() {
     ledger.record(given.clone(), &reply).await.unwrap();
     let mut read = Vec::new();
     loop {
-        let page = ledger
-            .result(&given.call_id, read.len() as u64, 999)
-            .await
-            .unwrap()
-            .unwrap();
+        let page = ledger.result(&given.call_id, read.len() as u64, 999).await.unwrap().unwrap();
         assert_eq!(page.total, reply.len() as u64);
-        assert_eq!(
-            (page.caller.as_str(), page.tenant.as_str()),
-            ("uid:1000", "north")
-        );
+        assert_eq!((page.caller.as_str(), page.tenant.as_str()), ("uid:1000", "north"));
         if page.bytes.is_empty() {
             break;
         }
@@ -129,7 +110,6 @@ async fn stored_reply_is_paged_by_bytes() {
     assert_eq!(ledger.result("unknown", 0, 9).await.unwrap(), None);
 }
 
-#[expect(clippy::too_many_lines, reason = "one table of questions")]
 #[tokio::test]
 async fn search_returns_what_matches_newest_first_in_pages() {
     let (_folder, ledger) = fresh();
@@ -147,98 +127,24 @@ async fn search_returns_what_matches_newest_first_in_pages() {
     }
     let seqs = async |query: Query| -> Vec<u64> {
         let found = ledger.search(query).await.unwrap();
-        assert!(
-            found
-                .iter()
-                .all(|entry| entry.reply_json.is_none() && entry.reply_bytes == 2)
-        );
+        assert!(found.iter().all(|entry| entry.reply_json.is_none() && entry.reply_bytes == 2));
         found.iter().map(|entry| entry.seq).collect()
     };
     let all = Query::default;
-    assert_eq!(
-        seqs(Query {
-            tool: Some("even".into()),
-            ..all()
-        })
-        .await,
-        [9, 7, 5, 3, 1]
-    );
-    assert_eq!(
-        seqs(Query {
-            caller: Some("a".into()),
-            ..all()
-        })
-        .await,
-        [5, 4, 3, 2, 1]
-    );
-    assert_eq!(
-        seqs(Query {
-            tenant: Some("south".into()),
-            ..all()
-        })
-        .await,
-        [10, 9]
-    );
-    assert_eq!(
-        seqs(Query {
-            conversation: Some("c3".into()),
-            ..all()
-        })
-        .await,
-        [4]
-    );
-    assert_eq!(
-        seqs(Query {
-            code: Some(Code::ToolTimeout),
-            ..all()
-        })
-        .await,
-        [5]
-    );
-    assert_eq!(
-        seqs(Query {
-            status: Some("error".into()),
-            ..all()
-        })
-        .await,
-        [5]
-    );
-    let (since, until) = (
-        start + Duration::from_secs(2),
-        start + Duration::from_secs(4),
-    );
-    assert_eq!(
-        seqs(Query {
-            since: Some(since),
-            until: Some(until),
-            ..all()
-        })
-        .await,
-        [4, 3]
-    );
-    let page = Query {
-        limit: Some(4),
-        ..all()
-    };
+    assert_eq!(seqs(Query { tool: Some("even".into()), ..all() }).await, [9, 7, 5, 3, 1]);
+    assert_eq!(seqs(Query { caller: Some("a".into()), ..all() }).await, [5, 4, 3, 2, 1]);
+    assert_eq!(seqs(Query { tenant: Some("south".into()), ..all() }).await, [10, 9]);
+    assert_eq!(seqs(Query { conversation: Some("c3".into()), ..all() }).await, [4]);
+    assert_eq!(seqs(Query { code: Some(Code::ToolTimeout), ..all() }).await, [5]);
+    assert_eq!(seqs(Query { status: Some("error".into()), ..all() }).await, [5]);
+    let (since, until) = (start + Duration::from_secs(2), start + Duration::from_secs(4));
+    assert_eq!(seqs(Query { since: Some(since), until: Some(until), ..all() }).await, [4, 3]);
+    let page = Query { limit: Some(4), ..all() };
     assert_eq!(seqs(page.clone()).await, [10, 9, 8, 7]);
-    assert_eq!(
-        seqs(Query {
-            before_seq: Some(7),
-            ..page
-        })
-        .await,
-        [6, 5, 4, 3]
-    );
-    let odd_of_b = Query {
-        tool: Some("odd".into()),
-        caller: Some("b".into()),
-        ..all()
-    };
+    assert_eq!(seqs(Query { before_seq: Some(7), ..page }).await, [6, 5, 4, 3]);
+    let odd_of_b = Query { tool: Some("odd".into()), caller: Some("b".into()), ..all() };
     assert_eq!(seqs(odd_of_b).await, [10, 8, 6]);
-    let injected = Query {
-        tool: Some("even' OR '1'='1".into()),
-        ..all()
-    };
+    let injected = Query { tool: Some("even' OR '1'='1".into()), ..all() };
     assert_eq!(seqs(injected).await, [0; 0]);
 }
 
@@ -261,26 +167,14 @@ async fn any_change_in_the_file_shows_where_it_is() {
         ("UPDATE call SET code = 'INTERNAL' WHERE seq = 4", 4),
         ("UPDATE call SET facts = '{}' WHERE seq = 4", 4),
         ("UPDATE call SET time_ms = time_ms + 1 WHERE seq = 4", 4),
-        (
-            "UPDATE call SET caller = 'c', tenant = 'uid:1000north' WHERE seq = 4",
-            4,
-        ),
+        ("UPDATE call SET caller = 'c', tenant = 'uid:1000north' WHERE seq = 4", 4),
         ("UPDATE call SET hash = zeroblob(32) WHERE seq = 4", 4),
         ("DELETE FROM call WHERE seq = 4", 4),
-        (
-            "DELETE FROM call WHERE seq = 4; UPDATE call SET seq = seq - 1 WHERE seq > 4",
-            4,
-        ),
+        ("DELETE FROM call WHERE seq = 4; UPDATE call SET seq = seq - 1 WHERE seq > 4", 4),
         ("DELETE FROM call WHERE seq > 6", 7),
         ("DELETE FROM call WHERE seq < 3", 1),
-        (
-            "DELETE FROM call WHERE seq = 8; UPDATE chain SET head_seq = 7",
-            7,
-        ),
-        (
-            "UPDATE chain SET base_seq = 2; DELETE FROM call WHERE seq < 3",
-            3,
-        ),
+        ("DELETE FROM call WHERE seq = 8; UPDATE chain SET head_seq = 7", 7),
+        ("UPDATE chain SET base_seq = 2; DELETE FROM call WHERE seq < 3", 3),
     ] {
         let (folder, ledger) = fresh();
         keep(&ledger, 8).await;
@@ -304,10 +198,7 @@ async fn records_past_their_retention_go_and_the_chain_still_holds() {
     // The upkeep may have been first with some of them.
     ledger.prune().await.unwrap();
     let found = ledger.verify().await.unwrap();
-    assert_eq!(
-        (found.records, found.pruned_to, found.head),
-        (3, 1200, 1203)
-    );
+    assert_eq!((found.records, found.pruned_to, found.head), (3, 1200, 1203));
     assert_eq!(found.broken, None);
     assert!(ledger.get(&kept[0]).await.unwrap().is_some());
     ledger.close().await.unwrap();
@@ -339,20 +230,12 @@ async fn ledger_that_was_emptied_by_pruning_opens_again() {
 async fn file_is_private_whatever_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/er/ledger.db");
-    let config = Config {
-        path: path.clone(),
-        ..Config::default()
-    };
+    let config = Config { path: path.clone(), ..Config::default() };
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let ledger = Ledger::open(&config).unwrap();
     keep(&ledger, 1).await;
     assert_eq!(mode(path.parent().unwrap()), 0o700);
-    for name in [
-        "ledger.db",
-        "ledger.db-wal",
-        "ledger.db-shm",
-        "ledger.db.lock",
-    ] {
+    for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db.lock"] {
         assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
     }
     ledger.close().await.unwrap();
@@ -373,23 +256,14 @@ async fn file_that_is_no_ledger_is_refused_and_left_alone() {
     .unwrap();
     let before = fs::read(&config.path).unwrap();
     assert!(matches!(Ledger::open(&config), Err(Error::Foreign { .. })));
-    assert!(matches!(
-        Ledger::open_read_only(&config.path),
-        Err(Error::Foreign { .. })
-    ));
+    assert!(matches!(Ledger::open_read_only(&config.path), Err(Error::Foreign { .. })));
     assert_eq!(fs::read(&config.path).unwrap(), before);
     fs::remove_file(&config.path).unwrap();
     tamper(&folder, "CREATE TABLE shopping (item TEXT)");
     assert!(matches!(Ledger::open(&config), Err(Error::Foreign { .. })));
     fs::remove_file(&config.path).unwrap();
-    assert!(matches!(
-        Ledger::open_read_only(&config.path),
-        Err(Error::Open { .. })
-    ));
-    let below = Config {
-        path: config.path.join("x"),
-        ..Config::default()
-    };
+    assert!(matches!(Ledger::open_read_only(&config.path), Err(Error::Open { .. })));
+    let below = Config { path: config.path.join("x"), ..Config::default() };
     fs::write(&config.path, "").unwrap();
     assert!(matches!(Ledger::open(&below), Err(Error::Open { .. })));
 }
@@ -398,10 +272,7 @@ async fn file_that_is_no_ledger_is_refused_and_left_alone() {
 async fn damaged_shortened_and_newer_ledgers_are_refused_with_the_reason() {
     for (sql, expected) in [
         ("PRAGMA user_version = 99", "has format 99"),
-        (
-            "DELETE FROM call WHERE seq = 8",
-            "it should hold records 1 to 8, and holds 1 to 7",
-        ),
+        ("DELETE FROM call WHERE seq = 8", "it should hold records 1 to 8, and holds 1 to 7"),
         ("DROP TABLE chain", "no such table"),
     ] {
         let (folder, ledger) = fresh();
@@ -414,6 +285,8 @@ async fn damaged_shortened_and_newer_ledgers_are_refused_with_the_reason() {
     let (folder, ledger) = fresh();
     keep(&ledger, 200).await;
     ledger.close().await.unwrap();
+    // What is still in the log would mend the file.
+    tamper(&folder, "PRAGMA wal_checkpoint(TRUNCATE)");
     let path = config(&folder).path;
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
@@ -424,10 +297,7 @@ async fn damaged_shortened_and_newer_ledgers_are_refused_with_the_reason() {
 #[tokio::test]
 async fn two_daemons_cannot_share_a_file() {
     let (folder, ledger) = fresh();
-    assert!(matches!(
-        Ledger::open(&config(&folder)),
-        Err(Error::InUse { .. })
-    ));
+    assert!(matches!(Ledger::open(&config(&folder)), Err(Error::InUse { .. })));
     ledger.close().await.unwrap();
     assert!(Ledger::open(&config(&folder)).is_ok());
 }
@@ -441,10 +311,7 @@ async fn reader_beside_the_daemon_sees_each_record_and_writes_none() {
         assert!(beside.get(&ids[0]).await.unwrap().is_some());
     }
     assert_eq!(beside.verify().await.unwrap().records, 3);
-    assert!(matches!(
-        beside.record(record("t"), "{}").await,
-        Err(Error::Closed)
-    ));
+    assert!(matches!(beside.record(record("t"), "{}").await, Err(Error::Closed)));
     assert!(matches!(beside.prune().await, Err(Error::Closed)));
     ledger.close().await.unwrap();
     let alone = Ledger::open_read_only(&config(&folder).path).unwrap();
@@ -470,11 +337,7 @@ async fn record_at_fault_does_not_take_its_neighbours_along() {
     let twice = record("t");
     ledger.record(twice.clone(), "{}").await.unwrap();
     let others = (0..50).map(|index| {
-        let given = if index % 5 == 0 {
-            twice.clone()
-        } else {
-            record("t")
-        };
+        let given = if index % 5 == 0 { twice.clone() } else { record("t") };
         let ledger = ledger.clone();
         async move { ledger.record(given, "{}").await.is_ok() }
     });
@@ -492,15 +355,9 @@ async fn closed_ledger_refuses_records_after_it_kept_those_before() {
     let (results, closed) = tokio::join!(waiting, ledger.close());
     closed.unwrap();
     let kept = results.iter().filter(|result| result.is_ok()).count();
-    let refused = results
-        .iter()
-        .filter(|result| matches!(result, Err(Error::Closed)))
-        .count();
+    let refused = results.iter().filter(|result| matches!(result, Err(Error::Closed))).count();
     assert!(kept > 0 && kept + refused == 100, "{results:?}");
-    assert!(matches!(
-        clone.record(record("t"), "{}").await,
-        Err(Error::Closed)
-    ));
+    assert!(matches!(clone.record(record("t"), "{}").await, Err(Error::Closed)));
     let again = Ledger::open(&config(&folder)).unwrap();
     assert_eq!(again.verify().await.unwrap().records, kept as u64);
 }
@@ -508,10 +365,7 @@ async fn closed_ledger_refuses_records_after_it_kept_those_before() {
 #[tokio::test]
 async fn long_arguments_are_cut_at_a_character_and_their_length_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let config = Config {
-        arguments_bytes: 1000,
-        ..config(&folder)
-    };
+    let config = Config { arguments_bytes: 1000, ..config(&folder) };
     let ledger = Ledger::open(&config).unwrap();
     let mut given = record("t");
     given.arguments_json = format!("\"{}\"", "é".repeat(5000));
@@ -527,13 +381,6 @@ async fn reply_larger_than_the_queue_is_kept() {
     let given = record("t");
     let reply = format!("\"{}\"", "x".repeat(66 << 20));
     ledger.record(given.clone(), &reply).await.unwrap();
-    let page = ledger
-        .result(&given.call_id, 65 << 20, 10)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (page.total, page.bytes.as_slice()),
-        (reply.len() as u64, &b"xxxxxxxxxx"[..])
-    );
+    let page = ledger.result(&given.call_id, 65 << 20, 10).await.unwrap().unwrap();
+    assert_eq!((page.total, page.bytes.as_slice()), (reply.len() as u64, &b"xxxxxxxxxx"[..]));
 }

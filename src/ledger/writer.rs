@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -31,37 +32,33 @@ const LOG_PAGES: i64 = 16_384;
 #[derive(Debug)]
 pub(super) enum Order {
     /// Write this row; the permit is its share of the queue's memory.
-    Write {
-        row: Box<Row>,
-        done: oneshot::Sender<Result<(), Error>>,
-        permit: OwnedSemaphorePermit,
-    },
+    Write { row: Box<Row>, done: oneshot::Sender<Result<(), Error>>, permit: OwnedSemaphorePermit },
     /// Remove records that are older than this; answers how many were.
-    Prune {
-        before: Timestamp,
-        done: oneshot::Sender<Result<u64, Error>>,
-    },
+    Prune { before: Timestamp, done: oneshot::Sender<Result<u64, Error>> },
     /// Write the log back.
     Flush,
     /// Finish what came before, and end.
     Close { done: oneshot::Sender<()> },
 }
 
+/// The thread that keeps the file in order; it ends when `stop` is dropped.
+#[derive(Debug)]
+pub(super) struct Upkeep {
+    pub(super) stop: Sender<()>,
+    pub(super) thread: JoinHandle<()>,
+}
+
 /// A row that waits for its commit.
-type Waiting = (
-    Box<Row>,
-    oneshot::Sender<Result<(), Error>>,
-    OwnedSemaphorePermit,
-);
+type Waiting = (Box<Row>, oneshot::Sender<Result<(), Error>>, OwnedSemaphorePermit);
 
 /// Writes until it is told to close, or until nobody is left to tell it anything.
-pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>) {
+pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>, upkeep: Upkeep) {
     let mut held: VecDeque<Order> = VecDeque::new();
     while let Some(order) = held.pop_front().or_else(|| orders.blocking_recv()) {
         match order {
             Order::Write { row, done, permit } => {
                 let batch = vec![(row, done, permit)];
-                held.extend(write(&mut store.connection, batch, &mut orders));
+                held.extend(write(&mut store, batch, &mut orders));
             }
             Order::Prune { before, done } => {
                 let mut removed = 0;
@@ -71,7 +68,7 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>) {
                         Ok(rows) => removed += rows,
                         Err(error) => break Err(error),
                     }
-                    held.extend(write(&mut store.connection, Vec::new(), &mut orders));
+                    held.extend(write(&mut store, Vec::new(), &mut orders));
                 };
                 // Whoever asked may have gone; the records are gone all the same.
                 let _gone = done.send(result);
@@ -79,25 +76,37 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>) {
             Order::Flush => flush(&store.connection),
             Order::Close { done } => {
                 drop(orders);
-                flush(&store.connection);
-                drop(store);
+                end(store, upkeep);
                 let _gone = done.send(());
                 return;
             }
         }
     }
-    flush(&store.connection);
+    end(store, upkeep);
+}
+
+/// Leaves one file that holds everything, unless somebody still reads.
+fn end(store: Store, upkeep: Upkeep) {
+    drop(upkeep.stop);
+    if upkeep.thread.join().is_err() {
+        tracing::error!("the ledger's upkeep ended early");
+    }
+    let whole = "PRAGMA wal_checkpoint(TRUNCATE)";
+    if let Err(error) = store.connection.query_row(whole, [], |_| Ok(())) {
+        tracing::warn!(%error, "the ledger's log cannot be written back");
+    }
+    drop(store);
 }
 
 /// Commits a batch with all that already waits; returns the first order that is no row.
 fn write(
-    connection: &mut Connection,
+    store: &mut Store,
     mut batch: Vec<Waiting>,
     orders: &mut mpsc::Receiver<Order>,
 ) -> Option<Order> {
     let other = fill(&mut batch, orders);
     if !batch.is_empty() {
-        commit(connection, batch);
+        commit(store, batch);
     }
     other
 }
@@ -118,32 +127,43 @@ fn fill(batch: &mut Vec<Waiting>, orders: &mut mpsc::Receiver<Order>) -> Option<
     None
 }
 
-fn commit(connection: &mut Connection, batch: Vec<Waiting>) {
+fn commit(store: &mut Store, batch: Vec<Waiting>) {
     let started = Instant::now();
-    let result = insert(connection, batch.iter().map(|(row, ..)| &**row));
+    let result = insert(&mut store.connection, batch.iter().map(|(row, ..)| &**row));
     if let Err(error) = &result
         && batch.len() > 1
         && !error.concerns_all()
     {
         // One row is at fault; the others must not share its fate.
         for waiting in batch {
-            commit(connection, vec![waiting]);
+            commit(store, vec![waiting]);
         }
         return;
     }
     let rows = u64::try_from(batch.len()).unwrap_or(u64::MAX);
     match &result {
         Ok(()) => metrics::counter!("switchboard_ledger_records_total").increment(rows),
-        Err(error) => {
-            metrics::counter!("switchboard_ledger_errors_total").increment(rows);
-            tracing::error!(%error, rows, "records cannot be written");
-        }
+        Err(_) => metrics::counter!("switchboard_ledger_errors_total").increment(rows),
     }
+    tell(store, result.as_ref().err());
     metrics::histogram!("switchboard_ledger_commit_seconds").record(started.elapsed());
     for (_, done, _) in batch {
         // Whoever waited may have gone away; its record stays.
         let _gone = done.send(result.clone());
     }
+}
+
+/// Logs the first failure of several, and the end of them.
+fn tell(store: &mut Store, error: Option<&Error>) {
+    match error {
+        Some(error) if !store.is_failing => {
+            let error: &dyn std::error::Error = error;
+            tracing::error!(error, "records cannot be written, so no call is answered");
+        }
+        None if store.is_failing => tracing::info!("records are written again"),
+        _ => {}
+    }
+    store.is_failing = error.is_some_and(Error::concerns_all);
 }
 
 /// Appends rows to the chain in one transaction.
@@ -209,10 +229,7 @@ fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
         return Ok(0);
     };
     let rows = transaction.execute("DELETE FROM call WHERE seq <= ?1", [seq])?;
-    transaction.execute(
-        "UPDATE chain SET base_seq = ?1, base_hash = ?2",
-        params![seq, hash],
-    )?;
+    transaction.execute("UPDATE chain SET base_seq = ?1, base_hash = ?2", params![seq, hash])?;
     transaction.commit()?;
     Ok(u64::try_from(rows).unwrap_or(u64::MAX))
 }
@@ -263,9 +280,7 @@ pub(super) fn maintain(
             && pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY)
         {
             pruned = Some(Instant::now());
-            let before = Timestamp::now()
-                .saturating_sub(retention)
-                .unwrap_or(Timestamp::MIN);
+            let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
             let (done, _) = oneshot::channel();
             let _later = orders.try_send(Order::Prune { before, done });
         }

@@ -74,15 +74,8 @@ fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content
         }
     }
     if decoded.unknown {
-        let label: String = charset_of(content_type)
-            .unwrap_or_default()
-            .chars()
-            .take(40)
-            .collect();
-        content.note(
-            "unknown_charset",
-            format!("`{label}` is not known, UTF-8 was used"),
-        );
+        let label: String = charset_of(content_type).unwrap_or_default().chars().take(40).collect();
+        content.note("unknown_charset", format!("`{label}` is not known, UTF-8 was used"));
     }
     content
 }
@@ -134,10 +127,7 @@ fn in_lines(text: &str, cut: bool) -> Content {
         content.note("broken_line", format!("line {line}: {flaw}"));
     }
     if broken.len() > MAX_BROKEN {
-        content.note(
-            "broken_line",
-            format!("{} more lines", broken.len() - MAX_BROKEN),
-        );
+        content.note("broken_line", format!("{} more lines", broken.len() - MAX_BROKEN));
     }
     content
 }

@@ -37,11 +37,7 @@ pub(super) fn decode(bytes: &[u8], label: Option<&str>, document: bool) -> Decod
     let bytes = bytes.get(skip..).unwrap_or_default();
     let (text, failed) = encoding.decode_without_bom_handling(bytes);
     Decoded {
-        broken: if failed {
-            text.matches('\u{fffd}').count().max(1)
-        } else {
-            0
-        },
+        broken: if failed { text.matches('\u{fffd}').count().max(1) } else { 0 },
         text: text.into_owned(),
         charset: encoding.name(),
         unknown: skip == 0 && matches!(named, Some(None)),

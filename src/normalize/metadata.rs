@@ -185,29 +185,18 @@ impl Metadata {
             http_status: outcome.http.as_ref().map(|answer| answer.status),
             stderr: clean_tail(&outcome.stderr, MAX_STDERR),
             oom_kills: outcome.oom_kills,
-            egress: outcome
-                .egress
-                .iter()
-                .take(MAX_ATTEMPTS)
-                .map(Attempt::from)
-                .collect(),
+            egress: outcome.egress.iter().take(MAX_ATTEMPTS).map(Attempt::from).collect(),
             ..Self::bare(call)
         }
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands the field over by reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands the field over by reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -258,9 +247,8 @@ impl Serialize for Millis {
 impl<'de> Deserialize<'de> for Millis {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Number::deserialize(deserializer)?;
-        let millis = number
-            .as_f64()
-            .ok_or_else(|| de::Error::custom("not a number of milliseconds"))?;
+        let millis =
+            number.as_f64().ok_or_else(|| de::Error::custom("not a number of milliseconds"))?;
         let time = Duration::try_from_secs_f64(millis / 1000.0).map_err(de::Error::custom)?;
         // Half a microsecond is added, because a decimal fraction rarely is a binary one.
         Ok(Self::from(time + Duration::from_nanos(500)))

@@ -94,10 +94,7 @@ impl Content {
     }
 
     pub(super) fn note(&mut self, kind: &str, detail: impl Into<String>) {
-        self.notes.push(Note {
-            kind: kind.to_owned(),
-            detail: detail.into(),
-        });
+        self.notes.push(Note { kind: kind.to_owned(), detail: detail.into() });
     }
 
     pub(super) fn noted(&self, kind: &str) -> bool {
@@ -118,14 +115,8 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
         && tool.output_schema.is_some()
         && matches!(content.form, Form::Text | Form::Bytes)
     {
-        let found = content
-            .media_type
-            .clone()
-            .unwrap_or_else(|| "text".to_owned());
-        content.note(
-            "unexpected_media_type",
-            format!("got `{found}` in place of data"),
-        );
+        let found = content.media_type.clone().unwrap_or_else(|| "text".to_owned());
+        content.note("unexpected_media_type", format!("got `{found}` in place of data"));
     }
     content
 }
@@ -134,16 +125,14 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
 pub(super) fn is_cut(outcome: &Outcome) -> bool {
     let longer = |written: u64, kept: usize| u64::try_from(kept).is_ok_and(|kept| written > kept);
     outcome.end == End::OutputLimit
-        || longer(outcome.stdout_bytes, outcome.stdout.len())
+        // The answer of an HTTP tool was moved out of its standard output.
+        || (outcome.http.is_none() && longer(outcome.stdout_bytes, outcome.stdout.len()))
         || longer(outcome.stderr_bytes, outcome.stderr.len())
 }
 
 /// JSON text as a value, within the bounds of outputs.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    let bounds = Bounds {
-        bytes: text.len(),
-        depth: MAX_DEPTH,
-    };
+    let bounds = Bounds { bytes: text.len(), depth: MAX_DEPTH };
     read(text, bounds).map_err(|flaw| flaw.to_string())
 }
 
@@ -208,10 +197,7 @@ pub(super) fn read_text(bytes: &[u8], cut: bool) -> Content {
         return in_base64(bytes);
     }
     let mut content = Content::new(Form::Text, Value::String(text));
-    content.note(
-        "invalid_text",
-        format!("{broken} characters are no UTF-8 and were replaced"),
-    );
+    content.note("invalid_text", format!("{broken} characters are no UTF-8 and were replaced"));
     content
 }
 
@@ -248,17 +234,12 @@ fn last_value(text: &str) -> Option<(&str, Value)> {
     let later_starts = text
         .match_indices('\n')
         .map(|(at, _)| at + 1)
-        .filter(|at| {
-            text.get(*at..)
-                .is_some_and(|rest| rest.starts_with(['{', '[']))
-        })
+        .filter(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(['{', '['])))
         .take(MAX_STARTS);
-    std::iter::once(start_of_last)
-        .chain(later_starts)
-        .find_map(|at| {
-            let (logs, rest) = text.split_at_checked(at)?;
-            Some((logs.trim_end(), parse_compound(rest.trim())?))
-        })
+    std::iter::once(start_of_last).chain(later_starts).find_map(|at| {
+        let (logs, rest) = text.split_at_checked(at)?;
+        Some((logs.trim_end(), parse_compound(rest.trim())?))
+    })
 }
 
 /// The last `limit` bytes of text, from the start of a line where there is one, without terminal

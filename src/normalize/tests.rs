@@ -47,24 +47,14 @@ fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
     let tool = Arc::new(tool);
     let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
     assert_eq!(problems, []);
-    let caller = Caller {
-        name: "uid:1000".to_owned(),
-        tenant: "t".to_owned(),
-        roles: Vec::new(),
-    };
+    let caller = Caller { name: "uid:1000".to_owned(), tenant: "t".to_owned(), roles: Vec::new() };
     let admitted = Admitted::for_test(Call::new("probe", r#"{"n":"1"}"#), caller);
     let checked = schemas.check(Resolved { admitted, tool }).unwrap();
     let authorized = Authorized {
         checked,
-        decision: Decision {
-            policies: vec!["allow-all".to_owned()],
-            version: "v".to_owned(),
-        },
+        decision: Decision { policies: vec!["allow-all".to_owned()], version: "v".to_owned() },
     };
-    let ran = Ran {
-        authorized,
-        outcome,
-    };
+    let ran = Ran { authorized, outcome };
     shape(ran, &schemas)
 }
 
@@ -88,10 +78,7 @@ fn json_of(reply: &Reply) -> Value {
 fn a_success_has_the_one_shape() {
     let json = json_of(&reply(printed(r#"{"price":1.10}"#)));
     let members: Vec<&String> = json.as_object().unwrap().keys().collect();
-    assert_eq!(
-        members,
-        ["tool_name", "status", "data", "error", "metadata"]
-    );
+    assert_eq!(members, ["tool_name", "status", "data", "error", "metadata"]);
     assert_eq!(json["tool_name"], "probe");
     assert_eq!(json["status"], "success");
     assert_eq!(json["error"], Value::Null);
@@ -129,15 +116,7 @@ fn metadata_say_how_a_reply_came_about() {
     assert_eq!(metadata["origin"], "tool:probe");
     assert_eq!(metadata["untrusted"], true);
     assert_eq!(metadata["exit_code"], 0);
-    for absent in [
-        "stderr",
-        "logs",
-        "notes",
-        "egress",
-        "oom_kills",
-        "http_status",
-        "signal",
-    ] {
+    for absent in ["stderr", "logs", "notes", "egress", "oom_kills", "http_status", "signal"] {
         assert!(metadata.get(absent).is_none(), "{absent}");
     }
 }
@@ -194,10 +173,7 @@ fn a_cached_reply_is_the_same_result_for_another_call() {
     assert_eq!(again.metadata.call_id, call.id.as_str());
     assert_ne!(again.metadata.call_id, first.metadata.call_id);
     assert!(again.metadata.cache_hit);
-    assert_eq!(
-        again.metadata.cache_age_ms,
-        Some(Millis::from(Duration::from_secs(2)))
-    );
+    assert_eq!(again.metadata.cache_age_ms, Some(Millis::from(Duration::from_secs(2))));
     assert_eq!(again.metadata.tool_ms, None);
     assert_eq!(again.metadata.repairs, []);
     assert_eq!(again.metadata.origin, first.metadata.origin);

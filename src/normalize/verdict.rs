@@ -23,10 +23,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(failure: Failure) -> Self {
-        Self {
-            retryable: failure.code.retryable(),
-            failure,
-        }
+        Self { retryable: failure.code.retryable(), failure }
     }
 
     fn of(code: Code, message: impl Into<String>, details: Value) -> Self {
@@ -97,18 +94,12 @@ fn limited(tool: &Tool, outcome: &Outcome) -> Fault {
         ),
         End::ProcessLimit => Fault::of(
             Code::ProcessLimit,
-            format!(
-                "the tool started more processes than its limit of {}",
-                limits.processes
-            ),
+            format!("the tool started more processes than its limit of {}", limits.processes),
             json!({"limit": limits.processes}),
         ),
         End::OutputLimit => Fault::of(
             Code::OutputLimit,
-            format!(
-                "the tool wrote more than its limit of {} bytes: ask for less",
-                limits.output
-            ),
+            format!("the tool wrote more than its limit of {} bytes: ask for less", limits.output),
             json!({
                 "limit_bytes": limits.output,
                 "written_bytes": outcome.stdout_bytes.saturating_add(outcome.stderr_bytes),
@@ -160,9 +151,8 @@ fn lost(tool: &Tool, why: &str) -> Fault {
 
 /// The fault of a tool that failed after it was kept from connecting somewhere.
 fn denied(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
-    let EgressAttempt {
-        host, port, reason, ..
-    } = outcome.egress.iter().find(|attempt| !attempt.allowed)?;
+    let EgressAttempt { host, port, reason, .. } =
+        outcome.egress.iter().find(|attempt| !attempt.allowed)?;
     let profile = &tool.profile.name;
     Some(Fault::of(
         Code::EgressDenied,
@@ -222,9 +212,8 @@ fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
             "the upstream answered 304: not modified, but there is no earlier copy".to_owned(),
         )),
         300..=399 => {
-            let mut found = fault(format!(
-                "the upstream answered {status}: a redirect, which is not followed"
-            ));
+            let mut found =
+                fault(format!("the upstream answered {status}: a redirect, which is not followed"));
             found.failure.details =
                 json!({"http_status": status, "location": header(answer, "location")});
             Some(found)
@@ -239,10 +228,7 @@ fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
             found.failure.retry_after = retry_after(answer).filter(|_| again);
             Some(found)
         }
-        _ => Some(fault(format!(
-            "the upstream answered {status}{}",
-            cause(status)
-        ))),
+        _ => Some(fault(format!("the upstream answered {status}{}", cause(status)))),
     }
 }
 

@@ -83,14 +83,11 @@ impl Facts {
     }
 
     /// What policy said; a denial is recorded with its reasons too.
-    pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>, version: &str) {
-        self.decision = Some(match decided {
-            Ok(authorized) => authorized.decision.clone(),
-            Err(error) => Decision {
-                policies: error.policies().to_vec(),
-                version: version.to_owned(),
-            },
-        });
+    pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>) {
+        self.decision = match decided {
+            Ok(authorized) => Some(authorized.decision.clone()),
+            Err(error) => error.decision(),
+        };
     }
 
     pub(super) fn visited(&mut self, slot: Option<String>) {
@@ -160,7 +157,5 @@ impl Facts {
 /// The time of day of an instant that has passed.
 fn arrived(received: Instant) -> Timestamp {
     let ago = SignedDuration::try_from(received.elapsed()).unwrap_or_default();
-    Timestamp::now()
-        .checked_sub(ago)
-        .unwrap_or_else(|_| Timestamp::now())
+    Timestamp::now().checked_sub(ago).unwrap_or_else(|_| Timestamp::now())
 }

@@ -127,29 +127,19 @@ impl Replies {
             &authorized.decision.version,
             &authorized.checked.arguments.digest,
         ]);
-        let idempotency_slot = call
-            .idempotency_key
-            .as_deref()
-            .map(|key| hash(&["idempotency", &scope, key]));
+        let idempotency_slot =
+            call.idempotency_key.as_deref().map(|key| hash(&["idempotency", &scope, key]));
         let visit = (idempotency_slot.is_none() && !call.conversation.is_empty())
             .then(|| hash(&["visit", &call.conversation, &identity]));
         if let Some(slot) = &visit {
             self.visit(call, &tool.name, slot)?;
         }
         let cache_slot = tool.cache_ttl.map(|ttl| (hash(&["cache", &identity]), ttl));
-        Ok(Question {
-            identity: identity.into(),
-            idempotency_slot,
-            cache_slot,
-            visit,
-        })
+        Ok(Question { identity: identity.into(), idempotency_slot, cache_slot, visit })
     }
 
     fn visit(&self, call: &Call, tool: &str, slot: &str) -> Result<(), CallError> {
-        let entry = self
-            .made
-            .entry_by_ref(slot)
-            .or_insert_with(|| call.id.as_str().to_owned());
+        let entry = self.made.entry_by_ref(slot).or_insert_with(|| call.id.as_str().to_owned());
         if entry.is_fresh() {
             return Ok(());
         }
@@ -170,21 +160,11 @@ impl Replies {
         question: Question,
         run: impl Future<Output = Result<Reply, CallError>> + Send,
     ) -> Result<Reply, CallError> {
-        let Question {
-            identity,
-            idempotency_slot,
-            cache_slot,
-            visit: _,
-        } = question;
+        let Question { identity, idempotency_slot, cache_slot, visit: _ } = question;
         let cached = async {
             match cache_slot {
                 Some((slot, ttl)) => {
-                    let keep = Keep {
-                        slot,
-                        ttl,
-                        identity: Arc::clone(&identity),
-                        errors: false,
-                    };
+                    let keep = Keep { slot, ttl, identity: Arc::clone(&identity), errors: false };
                     self.once(call, keep, run).await
                 }
                 None => run.await,
@@ -193,17 +173,7 @@ impl Replies {
         match idempotency_slot {
             Some(slot) => {
                 let (ttl, identity) = (self.idempotency, Arc::clone(&identity));
-                self.once(
-                    call,
-                    Keep {
-                        slot,
-                        ttl,
-                        identity,
-                        errors: true,
-                    },
-                    cached,
-                )
-                .await
+                self.once(call, Keep { slot, ttl, identity, errors: true }, cached).await
             }
             None => cached.await,
         }
@@ -215,17 +185,10 @@ impl Replies {
         keep: Keep,
         run: impl Future<Output = Result<Reply, CallError>> + Send,
     ) -> Result<Reply, CallError> {
-        let Keep {
-            slot,
-            ttl,
-            identity,
-            errors,
-        } = keep;
+        let Keep { slot, ttl, identity, errors } = keep;
         let mut own = None;
         let first = async {
-            let reply = run
-                .await
-                .map_err(|error| Missed::Refused(error.failure()))?;
+            let reply = run.await.map_err(|error| Missed::Refused(error.failure()))?;
             let reply = Arc::new(reply);
             own = Some(Arc::clone(&reply));
             if reply.cacheable() || (errors && !again(&reply)) {
@@ -265,10 +228,7 @@ impl Replies {
 
 /// Whether the same call can be made again unchanged: it may succeed then, or never ran to its end.
 fn again(reply: &Reply) -> bool {
-    reply
-        .error
-        .as_ref()
-        .is_some_and(|error| error.retryable || error.code == Code::Cancelled)
+    reply.error.as_ref().is_some_and(|error| error.retryable || error.code == Code::Cancelled)
 }
 
 fn other_arguments() -> CallError {

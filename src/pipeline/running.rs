@@ -23,11 +23,7 @@ impl Running {
             return Err(CallError::IdInUse(id.to_string()));
         }
         calls.insert(id.to_string(), (caller.to_owned(), token.clone()));
-        Ok(Guard {
-            calls: Arc::clone(&self.0),
-            id: id.to_string(),
-            token,
-        })
+        Ok(Guard { calls: Arc::clone(&self.0), id: id.to_string(), token })
     }
 
     /// Ends a call of this caller; false when there is none.

@@ -1,10 +1,18 @@
 //! What is in force at one moment: catalog, compiled schemas and policies that were loaded together.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::catalog::{Catalog, Problem};
+use moka::sync::Cache;
+
+use crate::admission::Caller;
+use crate::catalog::{Catalog, Problem, Tool};
 use crate::policy::{self, Policies};
 use crate::schema::Schemas;
+
+/// Callers of whom it is remembered which tools they may know.
+const CALLERS: u64 = 1024;
 
 /// Catalog, schemas and policies of one load. A call sees one snapshot from start to end.
 #[derive(Debug)]
@@ -17,6 +25,7 @@ pub struct Snapshot {
     pub policies: Policies,
     /// Tools that were left out because their schema does not compile.
     pub unusable: Vec<Problem>,
+    shown: Cache<Caller, Arc<HashSet<String>>>,
 }
 
 impl Snapshot {
@@ -36,10 +45,7 @@ impl Snapshot {
         let unusable: Vec<Problem> = failed
             .iter()
             .map(|(tool, why)| Problem {
-                file: catalog
-                    .get(tool)
-                    .map(|tool| tool.source.clone())
-                    .unwrap_or_default(),
+                file: catalog.get(tool).map(|tool| tool.source.clone()).unwrap_or_default(),
                 place: tool.clone(),
                 message: why.clone(),
                 fatal: false,
@@ -47,12 +53,25 @@ impl Snapshot {
             .collect();
         let catalog = catalog.without(&failed);
         let policies = Policies::load(folder, catalog.tools())?;
-        Ok(Self {
-            catalog,
-            schemas,
-            policies,
-            unusable,
-        })
+        let shown = Cache::new(CALLERS);
+        Ok(Self { catalog, schemas, policies, unusable, shown })
+    }
+
+    /// Whether the caller may be told of the tool. Asks policy about all tools at once, the first
+    /// time that a caller asks.
+    pub fn shows(&self, caller: &Caller, tool: &Tool) -> bool {
+        let shown = self.shown.get_with_by_ref(caller, || {
+            let shown = |tool: &&Arc<Tool>| self.policies.visible(caller, tool);
+            Arc::new(self.catalog.tools().iter().filter(shown).map(|t| t.name.clone()).collect())
+        });
+        shown.contains(&tool.name)
+    }
+
+    /// The tools that the caller may be told of, by name, and the catalog's digest.
+    pub fn tools_for(&self, caller: &Caller) -> (Vec<Arc<Tool>>, String) {
+        let shown = |tool: &&Arc<Tool>| self.shows(caller, tool);
+        let tools = self.catalog.tools().iter().filter(shown).cloned().collect();
+        (tools, self.catalog.digest().to_owned())
     }
 
     /// Everything in the policies folder that could not be used.

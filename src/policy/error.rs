@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::Decision;
 use crate::call::{Code, Failure};
 use crate::catalog::Problem;
 
@@ -80,24 +81,27 @@ impl Error {
             Self::ApprovalRequired { policies, version } => {
                 (Code::ApprovalRequired, policies, version)
             }
-            Self::Evaluation {
-                policy, version, ..
-            } => (Code::PolicyDenied, named(policy), version),
+            Self::Evaluation { policy, version, .. } => {
+                (Code::PolicyDenied, named(policy), version)
+            }
             Self::Stale { version, .. } => (Code::PolicyDenied, &[], version),
         };
         Failure::new(code, self.message())
             .with_details(json!({ "policies": policies, "policy_version": version }))
     }
 
-    /// Ids of the policies that decided; empty where none did.
-    pub fn policies(&self) -> &[String] {
-        match self {
-            Self::Denied { policies, .. } | Self::ApprovalRequired { policies, .. } => policies,
-            Self::Evaluation { policy, .. } => named(policy),
-            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
-                &[]
+    /// What decided, for the ledger; `None` when no decision was taken.
+    pub fn decision(&self) -> Option<Decision> {
+        let (policies, version) = match self {
+            Self::Denied { policies, version } | Self::ApprovalRequired { policies, version } => {
+                (policies.clone(), version)
             }
-        }
+            Self::Evaluation { policy, version, .. } => (named(policy).to_vec(), version),
+            Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
+                return None;
+            }
+        };
+        Some(Decision { policies, version: version.clone() })
     }
 
     fn message(&self) -> String {
@@ -115,11 +119,7 @@ impl Error {
 
 /// The policy as a list; empty when there is none.
 fn named(policy: &String) -> &[String] {
-    if policy.is_empty() {
-        &[]
-    } else {
-        std::slice::from_ref(policy)
-    }
+    if policy.is_empty() { &[] } else { std::slice::from_ref(policy) }
 }
 
 fn denial(policies: &[String]) -> String {

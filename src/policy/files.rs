@@ -39,10 +39,8 @@ impl Files {
     pub(super) fn read(root: &Path) -> Result<Self, Error> {
         let mut files = Self::default();
         for path in files.list(&root.join("cedar"))? {
-            let bytes = fs::read(&path).map_err(|source| Error::Read {
-                path: path.clone(),
-                source,
-            })?;
+            let bytes =
+                fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
             let file = relative(root, &path);
             files.digest.update(file.as_bytes());
             files.digest.update([0]);
@@ -72,10 +70,7 @@ impl Files {
 
     /// The Cedar files of a folder. Anything else in it is warned of, hidden files aside.
     fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-        let read = |source| Error::Read {
-            path: folder.to_owned(),
-            source,
-        };
+        let read = |source| Error::Read { path: folder.to_owned(), source };
         let entries = match fs::read_dir(folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(read)?,
@@ -126,16 +121,11 @@ impl Files {
         let mut from = 0;
         for policy in policies {
             let source = policy.to_cedar().unwrap_or_default();
-            let start = text
-                .get(from..)
-                .and_then(|rest| rest.find(&source))
-                .map_or(from, |at| from + at);
+            let start =
+                text.get(from..).and_then(|rest| rest.find(&source)).map_or(from, |at| from + at);
             from = start + source.len();
-            let place = Place {
-                file: file.to_owned(),
-                line: line_of(text, start),
-                text: shared.clone(),
-            };
+            let place =
+                Place { file: file.to_owned(), line: line_of(text, start), text: shared.clone() };
             self.admit(policy, place);
         }
     }
@@ -144,10 +134,7 @@ impl Files {
     fn admit(&mut self, policy: &Policy, place: Place) {
         let line = place.line.to_string();
         for key in MANDATORY {
-            if policy
-                .annotation(key)
-                .is_none_or(|value| value.trim().is_empty())
-            {
+            if policy.annotation(key).is_none_or(|value| value.trim().is_empty()) {
                 self.problem(
                     &place.file,
                     &line,
@@ -179,11 +166,8 @@ impl Files {
 
     /// Checks all policies against the schema; the set, or every problem that was found.
     pub(super) fn check(&mut self, schema: Schema) -> Result<(), Error> {
-        let set = PolicySet::from_policies(self.policies.iter().cloned()).map_err(|error| {
-            Error::Schema {
-                reason: error.to_string(),
-            }
-        })?;
+        let set = PolicySet::from_policies(self.policies.iter().cloned())
+            .map_err(|error| Error::Schema { reason: error.to_string() })?;
         let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
         for error in result.validation_errors() {
             let id: &str = error.policy_id().as_ref();
@@ -197,8 +181,7 @@ impl Files {
             let id: &str = warning.policy_id().as_ref();
             if let Some(place) = self.places.get(id) {
                 let text = sentence(warning);
-                self.warnings
-                    .push(format!("{}:{}: {text}", place.file, place.line));
+                self.warnings.push(format!("{}:{}: {text}", place.file, place.line));
             }
         }
         if self.problems.is_empty() {
@@ -261,22 +244,13 @@ fn calls_unknown(json: &serde_json::Value) -> bool {
 /// The parser numbers the policies of a file: `policy0`, `policy1`, and so on.
 fn ordinal(policy: &Policy) -> usize {
     let id: &str = policy.id().as_ref();
-    id.trim_start_matches("policy")
-        .parse()
-        .unwrap_or(usize::MAX)
+    id.trim_start_matches("policy").parse().unwrap_or(usize::MAX)
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    1 + text
-        .bytes()
-        .take(offset)
-        .filter(|byte| *byte == b'\n')
-        .count()
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .to_string_lossy()
-        .into_owned()
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
 }

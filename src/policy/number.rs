@@ -16,11 +16,7 @@ pub(super) fn decimal(text: &str) -> Option<String> {
     let value = scaled(text, PLACES)?;
     let sign = if value < 0 { "-" } else { "" };
     let magnitude = value.unsigned_abs();
-    Some(format!(
-        "{sign}{}.{:04}",
-        magnitude / 10_000,
-        magnitude % 10_000
-    ))
+    Some(format!("{sign}{}.{:04}", magnitude / 10_000, magnitude % 10_000))
 }
 
 /// The value times ten to the power of `places`, if that is whole and fits.
@@ -50,9 +46,6 @@ fn scaled(text: &str, places: i64) -> Option<i64> {
     if significant.len() > MAX_DIGITS {
         return None;
     }
-    let value = significant
-        .parse::<i128>()
-        .ok()?
-        .checked_mul(10_i128.checked_pow(power)?)?;
+    let value = significant.parse::<i128>().ok()?.checked_mul(10_i128.checked_pow(power)?)?;
     i64::try_from(if negative { -value } else { value }).ok()
 }

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, PolicySet, RestrictedExpression};
+use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
 
 use super::shape::{Shape, quote};
-use super::slice::Slices;
+use super::slice::Situations;
 use super::{Error, Names};
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
@@ -24,8 +24,8 @@ pub(super) struct Prepared {
     pub(super) shape: Shape,
     /// `context.sandbox`.
     pub(super) sandbox: RestrictedExpression,
-    /// The policies whose scope can match this tool.
-    pub(super) policies: Arc<PolicySet>,
+    /// Places of the policies whose scope can match this tool.
+    pub(super) policies: Vec<usize>,
 }
 
 const COMMON: &str = "\
@@ -103,7 +103,7 @@ pub(super) fn prepare(
     tool: &Tool,
     shape: Shape,
     names: &Names,
-    slices: &mut Slices<'_>,
+    situations: &Situations,
 ) -> Result<Prepared, Error> {
     let action = uid(&names.action, &tool.name);
     let risk = uid(&names.action, group_of_risk(tool.risk));
@@ -112,7 +112,7 @@ pub(super) fn prepare(
     let actions = [action.clone(), risk.clone(), source.clone()];
     Ok(Prepared {
         digest: tool.digest.clone(),
-        policies: slices.take(&actions, &resource)?,
+        policies: situations.of_tool(&actions, &resource),
         resource,
         entity: Entity::new_no_attrs(action.clone(), HashSet::from([risk, source])),
         action,
@@ -144,12 +144,9 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
         ("egress_hosts", RestrictedExpression::new_set(hosts)),
         ("egress_ports", RestrictedExpression::new_set(ports)),
     ]);
-    let attributes = attributes
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    RestrictedExpression::new_record(attributes).map_err(|error| Error::Schema {
-        reason: error.to_string(),
-    })
+    let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
+    RestrictedExpression::new_record(attributes)
+        .map_err(|error| Error::Schema { reason: error.to_string() })
 }
 
 fn tier(tier: Tier) -> &'static str {
@@ -172,9 +169,7 @@ impl Names {
     pub(super) fn new() -> Result<Self, Error> {
         let name = |text: &str| {
             text.parse::<EntityTypeName>()
-                .map_err(|error| Error::Schema {
-                    reason: error.to_string(),
-                })
+                .map_err(|error| Error::Schema { reason: error.to_string() })
         };
         Ok(Self {
             caller: name("Switchboard::Caller")?,

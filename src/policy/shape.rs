@@ -47,10 +47,7 @@ pub(super) struct Field {
 impl Shape {
     /// The readable part of a tool's input schema.
     pub(super) fn of_schema(schema: &Value) -> Self {
-        let mut reader = Reader {
-            root: schema,
-            left: MAX_ATTRIBUTES,
-        };
+        let mut reader = Reader { root: schema, left: MAX_ATTRIBUTES };
         match reader.read(&[schema], 0) {
             Some((record @ Self::Record(_), _)) => record,
             _ => Self::Record(BTreeMap::new()),
@@ -85,8 +82,7 @@ impl Shape {
     /// The value as this type. A value that the type cannot hold becomes an unknown: a policy that
     /// reads it cannot be decided, and the call is denied; a policy that does not is unaffected.
     pub(super) fn express(&self, value: &Value) -> RestrictedExpression {
-        self.convert(value)
-            .unwrap_or_else(|| RestrictedExpression::new_unknown(UNREPRESENTABLE))
+        self.convert(value).unwrap_or_else(|| RestrictedExpression::new_unknown(UNREPRESENTABLE))
     }
 
     fn convert(&self, value: &Value) -> Option<RestrictedExpression> {
@@ -233,9 +229,8 @@ impl<'a> Reader<'a> {
     fn union(&mut self, parts: &[&'a Map<String, Value>], depth: u32) -> Option<(Shape, bool)> {
         let mut found: Option<Shape> = None;
         let mut nullable = false;
-        let alternatives = parts
-            .iter()
-            .flat_map(|part| array(part, "anyOf").chain(array(part, "oneOf")));
+        let alternatives =
+            parts.iter().flat_map(|part| array(part, "anyOf").chain(array(part, "oneOf")));
         for alternative in alternatives {
             if alternative.get("type").and_then(Value::as_str) == Some("null") {
                 nullable = true;
@@ -256,11 +251,7 @@ fn array<'a>(
     object: &'a Map<String, Value>,
     key: &str,
 ) -> impl Iterator<Item = &'a Value> + use<'a> {
-    object
-        .get(key)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    object.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The types that the parts name, sorted, null aside; and whether null is among them.

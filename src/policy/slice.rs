@@ -1,73 +1,132 @@
-//! All policies and one tool in, the policies whose scope can match the tool out. The others would
-//! answer false; leaving them out is what keeps a decision fast in a large set.
+//! All policies in, those whose scope can match one tool and one caller out, and what of a call
+//! they can read. The others would answer false, and what none reads need not be made: leaving both
+//! out is what keeps a decision fast in a large set.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use cedar_policy::{ActionConstraint, EntityUid, Policy, PolicySet, ResourceConstraint};
+use cedar_policy::{
+    ActionConstraint, Entities, EntityUid, Policy, PolicySet, PrincipalConstraint,
+    ResourceConstraint, pst,
+};
+use serde_json::Value;
 
 use super::Error;
 
-/// Hands out one set for all tools that the same policies can match.
-#[derive(Debug)]
-pub(super) struct Slices<'a> {
-    policies: Vec<Scope<'a>>,
-    made: HashMap<Vec<usize>, Arc<PolicySet>>,
-}
+/// Situations that are remembered; beyond it all are forgotten, and made again as they come.
+const REMEMBERED: usize = 1024;
 
+/// One policy, with its scope beside it.
 #[derive(Debug)]
-struct Scope<'a> {
-    policy: &'a Policy,
+pub(super) struct Scope {
+    policy: Policy,
+    principal: PrincipalConstraint,
     action: ActionConstraint,
     resource: ResourceConstraint,
+    reads: Reads,
 }
 
-impl<'a> Slices<'a> {
-    pub(super) fn new(policies: &'a [Policy]) -> Self {
-        let policies = policies
-            .iter()
-            .map(|policy| Scope {
-                policy,
-                action: policy.action_constraint(),
-                resource: policy.resource_constraint(),
-            })
-            .collect();
-        Self {
-            policies,
-            made: HashMap::new(),
-        }
+/// Which parts of the context can be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Reads {
+    pub(super) input: bool,
+    pub(super) session: bool,
+    pub(super) sandbox: bool,
+}
+
+/// All that is fixed when one caller calls one tool.
+#[derive(Debug)]
+pub(super) struct Situation {
+    pub(super) entities: Entities,
+    pub(super) policies: Arc<PolicySet>,
+    pub(super) reads: Reads,
+}
+
+/// The policies of a set, and the situations that have come up.
+#[derive(Debug)]
+pub(super) struct Situations {
+    scopes: Vec<Scope>,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    situations: HashMap<String, Arc<Situation>>,
+    /// Sets by the places of their policies; many situations have the same.
+    sets: HashMap<Vec<usize>, Arc<PolicySet>>,
+}
+
+impl Situations {
+    pub(super) fn new(policies: Vec<Policy>) -> Self {
+        Self { scopes: policies.into_iter().map(Scope::new).collect(), known: RwLock::default() }
     }
 
-    /// The set for an action with its groups (`actions`, itself included) on a resource.
-    pub(super) fn take(
-        &mut self,
-        actions: &[EntityUid],
-        resource: &EntityUid,
-    ) -> Result<Arc<PolicySet>, Error> {
-        let key: Vec<usize> = self
-            .policies
+    /// Places of the policies that can match an action with its groups (`actions`, itself first) on
+    /// a resource.
+    pub(super) fn of_tool(&self, actions: &[EntityUid], resource: &EntityUid) -> Vec<usize> {
+        self.scopes
             .iter()
             .enumerate()
-            .filter(|(_, scope)| scope.matches(actions, resource))
-            .map(|(index, _)| index)
+            .filter(|(_, scope)| scope.matches_tool(actions, resource))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    /// The situation of that name, if it is remembered.
+    pub(super) fn recall(&self, name: &str) -> Option<Arc<Situation>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.situations.get(name).cloned()
+    }
+
+    /// Makes and remembers the situation in which a principal with its groups (`principals`, itself
+    /// first) meets the policies at `places`.
+    pub(super) fn make(
+        &self,
+        name: String,
+        places: &[usize],
+        principals: &[EntityUid],
+        entities: Entities,
+    ) -> Result<Arc<Situation>, Error> {
+        let chosen: Vec<(usize, &Scope)> = places
+            .iter()
+            .filter_map(|place| Some((*place, self.scopes.get(*place)?)))
+            .filter(|(_, scope)| scope.matches_principal(principals))
             .collect();
-        if let Some(set) = self.made.get(&key) {
-            return Ok(set.clone());
+        let reads = chosen.iter().fold(Reads::default(), |reads, (_, scope)| reads.or(scope.reads));
+        let key: Vec<usize> = chosen.iter().map(|(place, _)| *place).collect();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.situations.len() >= REMEMBERED {
+            *known = Known::default();
         }
-        let chosen = key.iter().filter_map(|index| self.policies.get(*index));
-        let set = PolicySet::from_policies(chosen.map(|scope| scope.policy.clone())).map_err(
-            |error| Error::Schema {
-                reason: error.to_string(),
-            },
-        )?;
-        let set = Arc::new(set);
-        self.made.insert(key, set.clone());
-        Ok(set)
+        let policies = match known.sets.get(&key) {
+            Some(set) => set.clone(),
+            None => {
+                let chosen = chosen.iter().map(|(_, scope)| scope.policy.clone());
+                let set = PolicySet::from_policies(chosen)
+                    .map_err(|error| Error::Schema { reason: error.to_string() })?;
+                let set = Arc::new(set);
+                known.sets.insert(key, set.clone());
+                set
+            }
+        };
+        let situation = Arc::new(Situation { entities, policies, reads });
+        known.situations.insert(name, situation.clone());
+        Ok(situation)
     }
 }
 
-impl Scope<'_> {
-    fn matches(&self, actions: &[EntityUid], resource: &EntityUid) -> bool {
+impl Scope {
+    fn new(policy: Policy) -> Self {
+        Self {
+            principal: policy.principal_constraint(),
+            action: policy.action_constraint(),
+            resource: policy.resource_constraint(),
+            reads: Reads::of_policy(&policy),
+            policy: without_scope(&policy).unwrap_or(policy),
+        }
+    }
+
+    fn matches_tool(&self, actions: &[EntityUid], resource: &EntityUid) -> bool {
         let action = match &self.action {
             ActionConstraint::Any => true,
             ActionConstraint::Eq(uid) => actions.first() == Some(uid),
@@ -81,5 +140,79 @@ impl Scope<'_> {
                 ResourceConstraint::Is(of) => of == resource.type_name(),
                 ResourceConstraint::IsIn(of, uid) => of == resource.type_name() && uid == resource,
             }
+    }
+
+    fn matches_principal(&self, principals: &[EntityUid]) -> bool {
+        let is = |of| principals.first().is_some_and(|uid| uid.type_name() == of);
+        match &self.principal {
+            PrincipalConstraint::Any => true,
+            PrincipalConstraint::Eq(uid) => principals.first() == Some(uid),
+            PrincipalConstraint::In(uid) => principals.contains(uid),
+            PrincipalConstraint::Is(of) => is(of),
+            PrincipalConstraint::IsIn(of, uid) => is(of) && principals.contains(uid),
+        }
+    }
+}
+
+/// The policy for those whom its scope matches, so that the scope is not asked again with every
+/// call. `None` when Cedar cannot take it apart.
+fn without_scope(policy: &Policy) -> Option<Policy> {
+    let mut body = policy.to_pst().ok()?.body().clone();
+    body.principal = pst::PrincipalConstraint::Any;
+    body.action = pst::ActionConstraint::Any;
+    body.resource = pst::ResourceConstraint::Any;
+    let policy = pst::StaticPolicy::try_from(body).ok()?;
+    Policy::from_pst(pst::Policy::Static(policy)).ok()
+}
+
+impl Reads {
+    const ALL: Self = Self { input: true, session: true, sandbox: true };
+
+    /// Never too little: what is not plainly `context.name` or `context has name` counts as all.
+    pub(super) fn of_policy(policy: &Policy) -> Self {
+        match policy.to_json() {
+            Ok(json) => Self::of_json(&json),
+            Err(_) => Self::ALL,
+        }
+    }
+
+    fn of_json(json: &Value) -> Self {
+        match json {
+            Value::Array(items) => {
+                items.iter().fold(Self::default(), |reads, item| reads.or(Self::of_json(item)))
+            }
+            Value::Object(members) => {
+                members.iter().fold(Self::default(), |reads, (key, value)| {
+                    reads.or(match key.as_str() {
+                        "Var" if value == "context" => Self::ALL,
+                        "." | "has" if value.pointer("/left/Var") == Some(&"context".into()) => {
+                            Self::of_name(value.get("attr").and_then(Value::as_str))
+                        }
+                        _ => Self::of_json(value),
+                    })
+                })
+            }
+            _ => Self::default(),
+        }
+    }
+
+    fn of_name(name: Option<&str>) -> Self {
+        let mut reads = Self::default();
+        match name {
+            Some("input") => reads.input = true,
+            Some("session") => reads.session = true,
+            Some("sandbox") => reads.sandbox = true,
+            Some("attended") => {}
+            _ => return Self::ALL,
+        }
+        reads
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            input: self.input || other.input,
+            session: self.session || other.session,
+            sandbox: self.sandbox || other.sandbox,
+        }
     }
 }

@@ -57,11 +57,8 @@ fn profile(hosts: &[&str]) -> Profile {
             open_files: 256,
         },
         egress: (!hosts.is_empty()).then(|| {
-            let rule = |host: &&str| EgressRule {
-                host: (*host).into(),
-                port: 443,
-                networks: Vec::new(),
-            };
+            let rule =
+                |host: &&str| EgressRule { host: (*host).into(), port: 443, networks: Vec::new() };
             hosts.iter().map(rule).collect()
         }),
         pool: Pool { min: 1, max: 8 },
@@ -117,21 +114,14 @@ fn transfer() -> Arc<Tool> {
 }
 
 fn caller() -> Caller {
-    Caller {
-        name: "uid:1000".into(),
-        tenant: "north".into(),
-        roles: vec!["clerk".into()],
-    }
+    Caller { name: "uid:1000".into(), tenant: "north".into(), roles: vec!["clerk".into()] }
 }
 
 fn checked(tool: &Arc<Tool>, arguments: &str) -> Checked {
     let mut call = Call::new(tool.name.clone(), arguments);
     call.conversation = "c1".into();
     Checked {
-        resolved: Resolved {
-            admitted: Admitted::for_test(call, caller()),
-            tool: tool.clone(),
-        },
+        resolved: Resolved { admitted: Admitted::for_test(call, caller()), tool: tool.clone() },
         arguments: Arguments {
             value: serde_json::from_str(arguments).unwrap(),
             canonical: arguments.into(),
@@ -157,20 +147,12 @@ fn shipped_policies_let_read_run_and_hold_back_what_cannot_be_undone() {
         tool("a.write", Risk::Write, schema.clone()),
         tool("a.delete", Risk::Destructive, schema.clone()),
         tool("a.mail", Risk::Outbound, schema.clone()),
-        tool_in(
-            "b.write",
-            Risk::Write,
-            schema.clone(),
-            profile(&["api.example"]),
-        ),
+        tool_in("b.write", Risk::Write, schema.clone(), profile(&["api.example"])),
         tool_in("c.write", Risk::Write, schema, profile(&["127.0.0.1"])),
     ];
     let policies = Policies::load(shipped(), &tools).unwrap();
     assert_eq!(policies.warnings(), [] as [&str; 0]);
-    let codes: Vec<_> = tools
-        .iter()
-        .map(|tool| decide(&policies, tool, "{}").err())
-        .collect();
+    let codes: Vec<_> = tools.iter().map(|tool| decide(&policies, tool, "{}").err()).collect();
     let held = Some(Code::ApprovalRequired);
     assert_eq!(codes, [None, None, held, held, held, None]);
     assert!(tools.iter().all(|tool| policies.visible(&caller(), tool)));
@@ -182,9 +164,7 @@ fn decision_names_its_policies_and_the_set() {
     let text = policy("b", "permit (principal, action, resource);")
         + &policy("a", "permit (principal, action, resource);");
     let policies = load(&text, std::slice::from_ref(&tool));
-    let authorized = policies
-        .authorize(checked(&tool, r#"{"amount":1}"#))
-        .unwrap();
+    let authorized = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap();
     assert_eq!(authorized.decision.policies, ["a", "b"]);
     assert_eq!(authorized.decision.version, policies.version());
     assert_eq!(policies.version().len(), 64);
@@ -196,16 +176,10 @@ fn denial_tells_which_policies_forbid() {
     let text = policy("all", "permit (principal, action, resource);")
         + &policy("never", "forbid (principal, action, resource);");
     let policies = load(&text, std::slice::from_ref(&tool));
-    let failure = policies
-        .authorize(checked(&tool, r#"{"amount":1}"#))
-        .unwrap_err()
-        .failure();
+    let failure = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap_err().failure();
     assert_eq!(failure.code, Code::PolicyDenied);
     assert_eq!(failure.details["policies"], json!(["never"]));
-    assert_eq!(
-        failure.message,
-        "policy does not permit this call: forbidden by `never`"
-    );
+    assert_eq!(failure.message, "policy does not permit this call: forbidden by `never`");
 }
 
 #[test]
@@ -222,14 +196,8 @@ fn arguments_that_run_decide() {
     );
     let denied = Err(Code::PolicyDenied);
     let ask = |arguments| decide(&policies, &tool, arguments);
-    assert_eq!(
-        ask(r#"{"amount":5,"repo":"sandbox/a"}"#),
-        Ok(vec!["small".into()])
-    );
-    assert_eq!(
-        ask(r#"{"amount":1e2,"repo":"sandbox/a"}"#),
-        Ok(vec!["small".into()])
-    );
+    assert_eq!(ask(r#"{"amount":5,"repo":"sandbox/a"}"#), Ok(vec!["small".into()]));
+    assert_eq!(ask(r#"{"amount":1e2,"repo":"sandbox/a"}"#), Ok(vec!["small".into()]));
     assert_eq!(ask(r#"{"amount":5000,"repo":"sandbox/a"}"#), denied);
     assert_eq!(ask(r#"{"amount":1e3,"repo":"sandbox/a"}"#), denied);
     assert_eq!(ask(r#"{"amount":5,"repo":"prod/main"}"#), denied);
@@ -256,10 +224,7 @@ fn value_that_cedar_cannot_hold_denies_only_where_a_policy_reads_it() {
     assert_eq!(ask(r#"{"amount":9,"rate":1.5}"#), Ok(vec!["all".into()]));
     assert_eq!(ask(r#"{"amount":9,"rate":3}"#), Err(Code::PolicyDenied));
     // Beyond 64 bits, and more than four places: neither may slip past `has` or a comparison.
-    for arguments in [
-        r#"{"amount":9223372036854775808}"#,
-        r#"{"amount":9,"rate":3.00001}"#,
-    ] {
+    for arguments in [r#"{"amount":9223372036854775808}"#, r#"{"amount":9,"rate":3.00001}"#] {
         let error = policies.authorize(checked(&tool, arguments)).unwrap_err();
         assert!(matches!(error, Error::Evaluation { .. }), "{error}");
         assert_eq!(error.failure().code, Code::PolicyDenied);
@@ -281,24 +246,18 @@ fn value_that_cedar_cannot_hold_denies_only_where_a_policy_reads_it() {
 #[test]
 fn approval_is_asked_for_only_where_it_would_help() {
     let tool = transfer();
-    let text = policy(
-        "attended",
-        "permit (principal, action, resource) when { context.attended };",
-    ) + &policy(
-        "never",
-        "forbid (principal, action, resource) when { context.input.amount > 100 };",
-    );
+    let text =
+        policy("attended", "permit (principal, action, resource) when { context.attended };")
+            + &policy(
+                "never",
+                "forbid (principal, action, resource) when { context.input.amount > 100 };",
+            );
     let policies = load(&text, std::slice::from_ref(&tool));
-    let error = policies
-        .authorize(checked(&tool, r#"{"amount":1}"#))
-        .unwrap_err();
+    let error = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.code, Code::ApprovalRequired);
     assert_eq!(failure.details["policies"], json!(["attended"]));
-    assert_eq!(
-        decide(&policies, &tool, r#"{"amount":101}"#),
-        Err(Code::PolicyDenied)
-    );
+    assert_eq!(decide(&policies, &tool, r#"{"amount":101}"#), Err(Code::PolicyDenied));
 }
 
 #[test]
@@ -314,40 +273,21 @@ fn identity_session_and_envelope_can_be_asked() {
         (r#"principal in Switchboard::Role::"chief""#, false),
         (r#"principal in Switchboard::Tenant::"north""#, true),
         (r#"principal == Switchboard::Caller::"uid:1000""#, true),
-        (
-            r#"principal.name like "uid:*" && principal.tenant == "north""#,
-            true,
-        ),
+        (r#"principal.name like "uid:*" && principal.tenant == "north""#, true),
         (r#"action in Switchboard::Action::"risk:read""#, true),
         (r#"action in Switchboard::Action::"source:web""#, true),
         (r#"action in Switchboard::Action::"risk:write""#, false),
         (r#"resource == Switchboard::Source::"web""#, true),
         (r#"context.session.conversation == "c1""#, true),
-        (
-            r#"context.sandbox.egress_hosts.contains("api.example")"#,
-            true,
-        ),
+        (r#"context.sandbox.egress_hosts.contains("api.example")"#, true),
         ("context.sandbox.egress_ports == [443]", true),
-        (
-            r#"["api.example"].containsAll(context.sandbox.egress_hosts)"#,
-            false,
-        ),
-        (
-            r#"context.sandbox.tier == "call" && context.sandbox.runtime == "runc""#,
-            true,
-        ),
-        (
-            "context.sandbox.wall_ms == 3000 && context.sandbox.memory <= 536870912",
-            true,
-        ),
+        (r#"["api.example"].containsAll(context.sandbox.egress_hosts)"#, false),
+        (r#"context.sandbox.tier == "call" && context.sandbox.runtime == "runc""#, true),
+        ("context.sandbox.wall_ms == 3000 && context.sandbox.memory <= 536870912", true),
     ] {
         let text = format!("permit (principal, action, resource) when {{ {condition} }};");
         let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
-        assert_eq!(
-            decide(&policies, &tool, "{}").is_ok(),
-            permitted,
-            "{condition}"
-        );
+        assert_eq!(decide(&policies, &tool, "{}").is_ok(), permitted, "{condition}");
     }
 }
 
@@ -360,50 +300,92 @@ fn scope_that_names_a_tool_or_source_binds_only_that_one() {
         tool("b.one", Risk::Read, schema),
     ];
     for (scope, permitted) in [
-        (
-            r#"principal, action == Switchboard::Action::"a.one", resource"#,
-            [true, false, false],
-        ),
-        (
-            r#"principal, action in Switchboard::Action::"a.one", resource"#,
-            [true, false, false],
-        ),
+        (r#"principal, action == Switchboard::Action::"a.one", resource"#, [true, false, false]),
+        (r#"principal, action in Switchboard::Action::"a.one", resource"#, [true, false, false]),
         (
             r#"principal, action in [Switchboard::Action::"a.one", Switchboard::Action::"b.one"], resource"#,
             [true, false, true],
         ),
-        (
-            r#"principal, action in Switchboard::Action::"source:a", resource"#,
-            [true, true, false],
-        ),
-        (
-            r#"principal, action, resource == Switchboard::Source::"a""#,
-            [true, true, false],
-        ),
-        (
-            r#"principal, action, resource is Switchboard::Source"#,
-            [true, true, true],
-        ),
-        (
-            r#"principal is Switchboard::Caller, action, resource"#,
-            [true, true, true],
-        ),
+        (r#"principal, action in Switchboard::Action::"source:a", resource"#, [true, true, false]),
+        (r#"principal, action, resource == Switchboard::Source::"a""#, [true, true, false]),
+        (r#"principal, action, resource is Switchboard::Source"#, [true, true, true]),
+        (r#"principal is Switchboard::Caller, action, resource"#, [true, true, true]),
     ] {
         let policies = load(&policy("p", &format!("permit ({scope});")), &tools);
-        let found: Vec<bool> = tools
-            .iter()
-            .map(|tool| decide(&policies, tool, "{}").is_ok())
-            .collect();
+        let found: Vec<bool> =
+            tools.iter().map(|tool| decide(&policies, tool, "{}").is_ok()).collect();
         assert_eq!(found, permitted, "{scope}");
-        let shown: Vec<bool> = tools
-            .iter()
-            .map(|tool| policies.visible(&caller(), tool))
-            .collect();
+        let shown: Vec<bool> = tools.iter().map(|tool| policies.visible(&caller(), tool)).collect();
         assert_eq!(shown, permitted, "{scope}");
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one table")]
+#[test]
+fn scope_that_names_a_caller_binds_only_that_one() {
+    let tool = transfer();
+    for (scope, permitted) in [
+        (r#"principal == Switchboard::Caller::"uid:1000""#, true),
+        (r#"principal == Switchboard::Caller::"uid:1""#, false),
+        (r#"principal in Switchboard::Role::"clerk""#, true),
+        (r#"principal in Switchboard::Role::"north""#, false),
+        (r#"principal in Switchboard::Tenant::"north""#, true),
+        (r#"principal is Switchboard::Caller in Switchboard::Role::"chief""#, false),
+        (r#"principal is Switchboard::Caller in Switchboard::Role::"clerk""#, true),
+    ] {
+        let policies = load(
+            &policy("p", &format!("permit ({scope}, action, resource);")),
+            std::slice::from_ref(&tool),
+        );
+        // The second time the situation is remembered.
+        for _ in 0..2 {
+            let decided = decide(&policies, &tool, r#"{"amount":1}"#);
+            assert_eq!(decided.is_ok(), permitted, "{scope}");
+        }
+    }
+}
+
+#[test]
+fn callers_are_told_apart_however_their_names_join() {
+    let tool = transfer();
+    let text = r#"permit (principal in Switchboard::Role::"b", action, resource);"#;
+    let policies = load(&policy("p", text), std::slice::from_ref(&tool));
+    let ask = |name: &str, tenant: &str, roles: &[&str]| {
+        let mut checked = checked(&tool, r#"{"amount":1}"#);
+        checked.resolved.admitted.caller = Caller {
+            name: name.into(),
+            tenant: tenant.into(),
+            roles: roles.iter().map(|role| (*role).into()).collect(),
+        };
+        policies.authorize(checked).is_ok()
+    };
+    assert!(ask("n", "t", &["a", "b"]));
+    assert!(!ask("n", "t", &["a1:b"]));
+    assert!(!ask("n", "t", &["ab"]));
+    assert!(!ask("n", "t1:a", &[]));
+    // More callers than are remembered.
+    assert!((0..1500).all(|index| ask(&format!("n{index}"), "t", &["b"])));
+    assert!(!ask("n", "t", &["a"]));
+}
+
+#[test]
+fn policy_reads_the_context_in_any_spelling() {
+    let tool = transfer();
+    for condition in [
+        r#"context["input"]["amount"] == 7"#,
+        r#"context has input && context has "session" && context has "sandbox" && context has attended"#,
+        r#"context has input.amount && context.input.amount == 7"#,
+        r#"(if context.attended then context else context).input.amount == 7"#,
+        r#"context["\u{69}nput"].amount == 7"#,
+        r#"{"a": context}.a.session.tenant == "north""#,
+        r#"[context.sandbox.tier].contains("call")"#,
+    ] {
+        let text = format!("permit (principal, action, resource) when {{ {condition} }};");
+        let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
+        let decided = decide(&policies, &tool, r#"{"amount":7}"#);
+        assert_eq!(decided, Ok(vec!["p".into()]), "{condition}");
+    }
+}
+
 #[test]
 fn tool_is_shown_unless_every_call_of_it_is_denied() {
     let tool = transfer();
@@ -412,19 +394,10 @@ fn tool_is_shown_unless_every_call_of_it_is_denied() {
         (String::new(), false),
         (permit.clone(), true),
         (
-            policy(
-                "p",
-                "permit (principal, action, resource) when { context.input.amount < 9 };",
-            ),
+            policy("p", "permit (principal, action, resource) when { context.input.amount < 9 };"),
             true,
         ),
-        (
-            policy(
-                "p",
-                "permit (principal, action, resource) when { context.attended };",
-            ),
-            true,
-        ),
+        (policy("p", "permit (principal, action, resource) when { context.attended };"), true),
         (
             policy(
                 "p",
@@ -464,10 +437,7 @@ fn tool_is_shown_unless_every_call_of_it_is_denied() {
         ),
         (
             permit
-                + &policy(
-                    "f",
-                    "forbid (principal, action, resource) unless { context.attended };",
-                ),
+                + &policy("f", "forbid (principal, action, resource) unless { context.attended };"),
             true,
         ),
     ] {
@@ -485,9 +455,8 @@ fn policy_that_fails_on_a_call_denies_it() {
             "forbid (principal, action, resource) when { context.input.amount * 2 == 7 };",
         );
     let policies = load(&text, std::slice::from_ref(&tool));
-    let error = policies
-        .authorize(checked(&tool, r#"{"amount":9223372036854775807}"#))
-        .unwrap_err();
+    let error =
+        policies.authorize(checked(&tool, r#"{"amount":9223372036854775807}"#)).unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.code, Code::PolicyDenied);
     assert_eq!(failure.details["policies"], json!(["sum"]));
@@ -499,13 +468,9 @@ fn tool_whose_definition_changed_is_not_decided() {
     let policies = Policies::load(shipped(), std::slice::from_ref(&tool)).unwrap();
     let mut changed = (*tool).clone();
     changed.digest = "another".into();
-    let error = policies
-        .authorize(checked(&Arc::new(changed.clone()), r#"{"amount":1}"#))
-        .unwrap_err();
+    let error =
+        policies.authorize(checked(&Arc::new(changed.clone()), r#"{"amount":1}"#)).unwrap_err();
     assert!(matches!(error, Error::Stale { .. }), "{error}");
     assert!(!policies.visible(&caller(), &changed));
-    assert!(!policies.visible(
-        &caller(),
-        &tool_in("x.y", Risk::Read, json!({}), profile(&[]))
-    ));
+    assert!(!policies.visible(&caller(), &tool_in("x.y", Risk::Read, json!({}), profile(&[]))));
 }

@@ -76,19 +76,11 @@ impl Default for Config {
 impl Config {
     /// Refuses settings that cannot work.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let wrong = |key, reason: &str| {
-            Err(Error::Config {
-                key,
-                reason: reason.to_owned(),
-            })
-        };
+        let wrong = |key, reason: &str| Err(Error::Config { key, reason: reason.to_owned() });
         if self.instance.is_empty() || self.instance.chars().any(char::is_control) {
             return wrong("instance", "it is empty or has control characters");
         }
-        if !["unix://", "tcp://", "http://"]
-            .iter()
-            .any(|scheme| self.engine.starts_with(scheme))
-        {
+        if !["unix://", "tcp://", "http://"].iter().any(|scheme| self.engine.starts_with(scheme)) {
             return wrong("engine", "it begins with neither `unix://` nor `tcp://`");
         }
         if self.capacity == 0 {

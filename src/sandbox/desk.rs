@@ -43,17 +43,9 @@ impl Desk {
             .entry(rules.to_vec())
             .or_insert_with(|| Gate::new(rules, limits.clone()))
             .clone();
-        let line = Line {
-            gate,
-            trail: Trail::default(),
-            stop: CancellationToken::new(),
-        };
+        let line = Line { gate, trail: Trail::default(), stop: CancellationToken::new() };
         lock(&self.lines).insert(nonce.to_owned(), line.clone());
-        Seat {
-            desk: self,
-            nonce: nonce.to_owned(),
-            line,
-        }
+        Seat { desk: self, nonce: nonce.to_owned(), line }
     }
 
     /// Serves one connection of the call with this nonce, until it or the call ends.

@@ -53,11 +53,7 @@ struct Inner {
 impl Gate {
     /// A gate that allows what `rules` name, and nothing else.
     pub(crate) fn new(rules: &[EgressRule], limits: GateLimits) -> Self {
-        Self(Arc::new(Inner {
-            rules: Rules::new(rules),
-            limits,
-            pool: Pool::default(),
-        }))
+        Self(Arc::new(Inner { rules: Rules::new(rules), limits, pool: Pool::default() }))
     }
 
     /// Serves one connection of a tool until either side is done. Every attempt is on `trail` as
@@ -70,10 +66,7 @@ impl Gate {
         let mut tool = Tool::new(stream, limits.idle());
         let until = tokio::time::Instant::now() + limits.total();
         let Some(_open) = trail.open(limits.connections) else {
-            let line = format!(
-                "egress denied: more than {} connections",
-                limits.connections
-            );
+            let line = format!("egress denied: more than {} connections", limits.connections);
             if let Some(meter) = trail.begin("", 0, limits) {
                 count("denied");
                 meter.deny(&line);
@@ -103,9 +96,7 @@ impl Gate {
 fn describe(head: &Parsed) -> (String, u16, Result<Target, &'static str>) {
     let (authority, default_port) = match head.as_ref().map(|asked| &asked.goal) {
         Ok(Goal::Tunnel(authority)) => (authority, None),
-        Ok(Goal::Forward {
-            authority, scheme, ..
-        }) => (authority, Some(scheme.port())),
+        Ok(Goal::Forward { authority, scheme, .. }) => (authority, Some(scheme.port())),
         Err(malformed) => return (String::new(), 0, Err(malformed.reason)),
     };
     match Target::parse(authority, default_port) {
@@ -113,11 +104,7 @@ fn describe(head: &Parsed) -> (String, u16, Result<Target, &'static str>) {
         Err(why) => {
             let (host, port) = rules::split_port(authority);
             let port = port.and_then(|digits| digits.parse().ok());
-            (
-                host.to_owned(),
-                port.or(default_port).unwrap_or(0),
-                Err(why),
-            )
+            (host.to_owned(), port.or(default_port).unwrap_or(0), Err(why))
         }
     }
 }
@@ -184,9 +171,7 @@ impl Inner {
     {
         let (stream, address) = self.dial(target, meter).await?;
         meter.connected(Some(address));
-        tool.sink
-            .buffer
-            .extend_from_slice(b"HTTP/1.1 200 Connection established\r\n\r\n");
+        tool.sink.buffer.extend_from_slice(b"HTTP/1.1 200 Connection established\r\n\r\n");
         if tool.sink.flush().await.is_err() {
             return Ok(());
         }
@@ -204,13 +189,7 @@ impl Inner {
             return Ok(());
         }
         count("allowed");
-        let pumped = tunnel::pump(
-            &mut tool.source,
-            &mut tool.sink,
-            stream,
-            meter,
-            &self.limits,
-        );
+        let pumped = tunnel::pump(&mut tool.source, &mut tool.sink, stream, meter, &self.limits);
         if let Err(Fault::Tool(why) | Fault::Upstream(why) | Fault::Limit(why)) = pumped.await {
             meter.fail(&why);
         }
@@ -240,21 +219,14 @@ impl Inner {
                 Stream::Tls(tls.await?)
             }
         };
-        Ok(Link {
-            stream,
-            address,
-            born: Instant::now(),
-        })
+        Ok(Link { stream, address, born: Instant::now() })
     }
 
     async fn forward<S>(&self, tool: &mut Tool<S>, what: &Exchange<'_>) -> Result<bool, Refusal>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let key = Key {
-            scheme: what.scheme,
-            target: what.target.clone(),
-        };
+        let key = Key { scheme: what.scheme, target: what.target.clone() };
         let keep_alive = self.limits.keep_alive();
         let repeatable = what.asked.repeatable();
         if let Some(link) = self.pool.take(&key, keep_alive, repeatable) {

@@ -46,11 +46,7 @@ enum State {
 
 impl Engine {
     pub(super) fn new(endpoint: String, bound: Duration) -> Self {
-        Self {
-            endpoint,
-            bound,
-            state: RwLock::new(State::Down("not asked yet".to_owned())),
-        }
+        Self { endpoint, bound, state: RwLock::new(State::Down("not asked yet".to_owned())) }
     }
 
     /// Connects, and takes the newest API version that both sides speak. Does not mark it up.
@@ -60,10 +56,7 @@ impl Engine {
             .within("answer", self.bound, docker.negotiate_version())
             .await
             .map_err(|error| self.absent(&error.line()))?;
-        let ClientVersion {
-            major_version,
-            minor_version,
-        } = docker.client_version();
+        let ClientVersion { major_version, minor_version } = docker.client_version();
         if (major_version, minor_version) < OLDEST_API {
             return Err(self.absent(&format!(
                 "it speaks API {major_version}.{minor_version}, and 1.41 (engine 20.10) is needed"
@@ -95,18 +88,13 @@ impl Engine {
     }
 
     fn absent(&self, reason: &str) -> Error {
-        Error::EngineAbsent {
-            endpoint: self.endpoint.clone(),
-            reason: reason.to_owned(),
-        }
+        Error::EngineAbsent { endpoint: self.endpoint.clone(), reason: reason.to_owned() }
     }
 
     /// Asks for a sign of life.
     pub(super) async fn ping(&self) -> Result<(), Error> {
         let docker = self.client()?;
-        self.within("answer", PING.min(self.bound), docker.ping())
-            .await
-            .map(drop)
+        self.within("answer", PING.min(self.bound), docker.ping()).await.map(drop)
     }
 
     /// Creates a container under `name`. A warning is an error: it says that part of the body was
@@ -120,11 +108,7 @@ impl Engine {
         let docker = self.client()?;
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let made = self
-            .within(
-                "create a container",
-                self.bound,
-                docker.create_container(Some(options), body),
-            )
+            .within("create a container", self.bound, docker.create_container(Some(options), body))
             .await?;
         if made.warnings.is_empty() {
             return Ok(made.id);
@@ -144,40 +128,24 @@ impl Engine {
             .stdout(true)
             .stderr(true)
             .build();
-        self.within(
-            "attach to a container",
-            self.bound,
-            docker.attach_container(id, Some(options)),
-        )
-        .await
+        self.within("attach to a container", self.bound, docker.attach_container(id, Some(options)))
+            .await
     }
 
     /// Starts a container.
     pub(super) async fn start(&self, id: &str) -> Result<(), Error> {
         let docker = self.client()?;
         let none: Option<StartContainerOptions> = None;
-        self.within(
-            "start a container",
-            self.bound,
-            docker.start_container(id, none),
-        )
-        .await
+        self.within("start a container", self.bound, docker.start_container(id, none)).await
     }
 
     /// Removes a container, running or not, with its anonymous volumes. One that is gone or going
     /// counts as removed.
     pub(super) async fn remove(&self, id: &str) -> Result<Removed, Error> {
         let docker = self.client()?;
-        let options = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
         let removed = self
-            .within(
-                "remove a container",
-                self.bound,
-                docker.remove_container(id, Some(options)),
-            )
+            .within("remove a container", self.bound, docker.remove_container(id, Some(options)))
             .await;
         match removed {
             Ok(()) => Ok(Removed::Gone),
@@ -201,31 +169,20 @@ impl Engine {
     ) -> Result<Vec<ContainerSummary>, Error> {
         let label = format!("{LABEL_INSTANCE}={instance}");
         let filters = HashMap::from([("label".to_owned(), vec![label])]);
-        let options = ListContainersOptionsBuilder::default()
-            .all(true)
-            .filters(&filters)
-            .build();
-        self.within(
-            "list containers",
-            self.bound,
-            docker.list_containers(Some(options)),
-        )
-        .await
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        self.within("list containers", self.bound, docker.list_containers(Some(options))).await
     }
 
     /// The engine's description of itself.
     pub(super) async fn info(&self) -> Result<SystemInfo, Error> {
         let docker = self.client()?;
-        self.within("describe itself", self.bound, docker.info())
-            .await
+        self.within("describe itself", self.bound, docker.info()).await
     }
 
     /// The id of an image, or `None` when the engine has no such image.
     pub(super) async fn image(&self, name: &str) -> Result<Option<String>, Error> {
         let docker = self.client()?;
-        let found = self
-            .within("look up an image", self.bound, docker.inspect_image(name))
-            .await;
+        let found = self.within("look up an image", self.bound, docker.inspect_image(name)).await;
         match found {
             Ok(image) => Ok(image.id),
             Err(Error::Engine { source, .. }) if status(&source) == Some(404) => Ok(None),
@@ -235,8 +192,7 @@ impl Engine {
 
     /// The version of the API in use.
     pub(super) fn version(&self) -> Result<String, Error> {
-        self.client()
-            .map(|docker| docker.client_version().to_string())
+        self.client().map(|docker| docker.client_version().to_string())
     }
 
     async fn within<T>(

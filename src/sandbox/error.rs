@@ -165,9 +165,9 @@ impl Error {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } => Some(*retry_after),
-            Self::NoContainer {
-                retry_after, cause, ..
-            } => retry_after.or_else(|| cause.retry_after()),
+            Self::NoContainer { retry_after, cause, .. } => {
+                retry_after.or_else(|| cause.retry_after())
+            }
             Self::EngineAbsent { .. } | Self::Slow { .. } | Self::Engine { .. } => {
                 Some(Duration::from_secs(1))
             }

@@ -27,10 +27,7 @@ pub(super) struct Parcel {
 impl Parcel {
     /// Packs a call.
     pub(super) fn pack(request: &Request, stdin: &[u8]) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Argument {
-            pointer: String::new(),
-            reason,
-        };
+        let failed = |reason: String| Error::Argument { pointer: String::new(), reason };
         let head = serde_json::to_vec(request).map_err(|error| failed(error.to_string()))?;
         if head.len() > MAX_FRAME {
             return Err(failed(format!(
@@ -43,11 +40,7 @@ impl Parcel {
             bytes.extend_from_slice(&frame(Kind::Stdin, piece));
         }
         bytes.extend_from_slice(&frame(Kind::StdinEnd, &[]));
-        Ok(Self {
-            nonce: request.nonce.clone(),
-            bytes,
-            cap: request.output_bytes,
-        })
+        Ok(Self { nonce: request.nonce.clone(), bytes, cap: request.output_bytes })
     }
 }
 
@@ -128,9 +121,7 @@ async fn listen<R: AsyncRead + Unpin>(
             Kind::Stderr => Event::Stderr(keep(&mut heard.stderr, &mut room, payload)),
             Kind::Result => return read_report(&payload, &parcel.nonce),
             Kind::Request | Kind::Stdin | Kind::StdinEnd | Kind::Open => {
-                return Err(wrong(
-                    "the runner sent a frame that only the daemon may send",
-                ));
+                return Err(wrong("the runner sent a frame that only the daemon may send"));
             }
         };
         if let Some(events) = events {

@@ -124,10 +124,8 @@ async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result
         owner: owner.clone(),
         tasks: TaskTracker::new(),
     };
-    let permit = Arc::new(Semaphore::new(1))
-        .acquire_owned()
-        .await
-        .map_err(|error| error.to_string())?;
+    let permit =
+        Arc::new(Semaphore::new(1)).acquire_owned().await.map_err(|error| error.to_string())?;
     let made = yard.launch(Arc::new(recipe), permit).await;
     let verdict = match &made {
         Ok(member) => Ok(describe(&member.limits)),
@@ -159,9 +157,5 @@ fn describe(limits: &CgroupLimits) -> String {
 /// readiness and `doctor` tell.
 pub fn images(config: &Config) -> BTreeMap<String, String> {
     let images = Images::read(&config.images).unwrap_or_default();
-    images
-        .image
-        .into_iter()
-        .map(|(name, image)| (name, image.id))
-        .collect()
+    images.image.into_iter().map(|(name, image)| (name, image.id)).collect()
 }

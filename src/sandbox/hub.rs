@@ -73,10 +73,7 @@ pub(super) enum Holding {
     /// For itself; dropping it ends the container.
     Own(Own),
     /// With others.
-    Shared {
-        worker: Arc<Worker>,
-        _slot: OwnedSemaphorePermit,
-    },
+    Shared { worker: Arc<Worker>, _slot: OwnedSemaphorePermit },
 }
 
 /// A container that belongs to one call.
@@ -127,15 +124,8 @@ impl Hub {
         patience: Duration,
     ) -> Result<Grant, Error> {
         let (member, pool) = self.obtain(recipe, patience).await?;
-        let own = Own {
-            member,
-            hub: Arc::clone(self),
-            _counted: Counted::new("in_use"),
-        };
-        Ok(Grant {
-            holding: Holding::Own(own),
-            pool,
-        })
+        let own = Own { member, hub: Arc::clone(self), _counted: Counted::new("in_use") };
+        Ok(Grant { holding: Holding::Own(own), pool })
     }
 
     async fn obtain(
@@ -158,11 +148,7 @@ impl Hub {
         match tokio::time::timeout(patience, delivery).await {
             Ok(Ok(delivered)) => {
                 let member = delivered?;
-                let pool = if member.begun < asked_at {
-                    PoolUse::Waited
-                } else {
-                    PoolUse::Cold
-                };
+                let pool = if member.begun < asked_at { PoolUse::Waited } else { PoolUse::Cold };
                 Ok((member, pool))
             }
             Ok(Err(_dropped)) => Err(Self::stopping()),
@@ -204,13 +190,7 @@ impl Hub {
         let left = until.saturating_duration_since(Instant::now());
         let slot = tokio::time::timeout(left, Arc::clone(&worker.slots).acquire_owned()).await;
         match slot {
-            Ok(Ok(slot)) => Ok(Grant {
-                holding: Holding::Shared {
-                    worker,
-                    _slot: slot,
-                },
-                pool,
-            }),
+            Ok(Ok(slot)) => Ok(Grant { holding: Holding::Shared { worker, _slot: slot }, pool }),
             Ok(Err(_closed)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
         }
@@ -249,10 +229,7 @@ impl Hub {
             let Ok(mut place) = post.worker.try_lock() else {
                 return true;
             };
-            if !place
-                .as_ref()
-                .is_some_and(|worker| worker.is_fit(&self.config))
-            {
+            if !place.as_ref().is_some_and(|worker| worker.is_fit(&self.config)) {
                 *place = None;
             }
             place.is_some() || Arc::strong_count(post) > 1
@@ -265,9 +242,7 @@ impl Hub {
             let Ok(mut place) = post.worker.try_lock() else {
                 return false;
             };
-            let idle = place
-                .as_ref()
-                .is_some_and(|worker| Arc::strong_count(worker) == 1);
+            let idle = place.as_ref().is_some_and(|worker| Arc::strong_count(worker) == 1);
             if idle {
                 *place = None;
             }
@@ -285,7 +260,6 @@ impl Worker {
     }
 
     fn count(&self) {
-        self.served
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.served.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 }

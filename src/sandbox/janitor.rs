@@ -45,11 +45,8 @@ async fn pass(engine: &Engine, config: &Config, boot: &str) -> bool {
         engine.fall("it did not answer".to_owned());
         return false;
     };
-    let names: Vec<String> = found
-        .iter()
-        .filter(|container| is_of(container, boot))
-        .map(name_of)
-        .collect();
+    let names: Vec<String> =
+        found.iter().filter(|container| is_of(container, boot)).map(name_of).collect();
     for name in &names {
         if let Err(error) = engine.remove(name).await {
             tracing::warn!(container = name, error = %error.line(), "not removed yet");

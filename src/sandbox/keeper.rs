@@ -96,10 +96,7 @@ async fn connect(hub: &Hub) -> Result<(), Error> {
     }
     hub.pools().recover();
     hub.changed.notify_one();
-    tracing::info!(
-        api = engine.version().unwrap_or_default(),
-        "container engine connected"
-    );
+    tracing::info!(api = engine.version().unwrap_or_default(), "container engine connected");
     Ok(())
 }
 
@@ -213,9 +210,7 @@ pub(super) fn report(hub: &Hub) {
         let mut reasons: Vec<String> = Vec::new();
         for pool in pools.conditions() {
             if !pool.has_members {
-                let cause = pool
-                    .cause
-                    .unwrap_or_else(|| "it is being filled".to_owned());
+                let cause = pool.cause.unwrap_or_else(|| "it is being filled".to_owned());
                 reasons.push(format!("pool `{}` has no members: {cause}", pool.name));
             }
         }
@@ -227,10 +222,7 @@ pub(super) fn report(hub: &Hub) {
     }
     reasons.extend(hub.lacking().iter().cloned());
     gauge!("switchboard_sandbox_containers", "state" => "ready").set(to_f64(ready));
-    let now = Readiness {
-        ready: reasons.is_empty(),
-        reason: reasons.join("; "),
-    };
+    let now = Readiness { ready: reasons.is_empty(), reason: reasons.join("; ") };
     hub.readiness.send_if_modified(|was| {
         let changed = *was != now;
         if changed {

@@ -65,10 +65,7 @@ pub(super) fn receive(
     container: String,
 ) -> Attached<impl AsyncBufReadExt + Send + Unpin + 'static> {
     let output = demultiplex(attached.output, container);
-    Attached {
-        reader: StreamReader::new(Box::pin(output)),
-        input: attached.input,
-    }
+    Attached { reader: StreamReader::new(Box::pin(output)), input: attached.input }
 }
 
 impl<R: tokio::io::AsyncBufRead + Send + Unpin + 'static> Attached<R> {
@@ -108,25 +105,15 @@ impl<R: tokio::io::AsyncBufRead + Send + Unpin + 'static> Attached<R> {
         let (opens, inbox) = mpsc::channel(streams);
         let stop = CancellationToken::new();
         let gone = CancellationToken::new();
-        let driver = Driver {
-            connection,
-            inbox,
-            desk: Arc::new(Desk::default()),
-            tasks: tasks.clone(),
-        };
+        let driver =
+            Driver { connection, inbox, desk: Arc::new(Desk::default()), tasks: tasks.clone() };
         let desk = Arc::clone(&driver.desk);
         let (stopped, ended) = (stop.clone(), gone.clone().drop_guard());
         tasks.spawn(async move {
             stopped.run_until_cancelled(driver.drive()).await;
             drop(ended);
         });
-        Link {
-            opens,
-            desk,
-            gone,
-            _guard: stop.clone().drop_guard(),
-            stop,
-        }
+        Link { opens, desk, gone, _guard: stop.clone().drop_guard(), stop }
     }
 }
 

@@ -37,11 +37,7 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn new(waste: mpsc::UnboundedSender<Waste>) -> Arc<Self> {
-        Arc::new(Self {
-            names: Mutex::default(),
-            waste,
-            emptied: Notify::new(),
-        })
+        Arc::new(Self { names: Mutex::default(), waste, emptied: Notify::new() })
     }
 
     /// Whether the container is known: starting, waiting, in use or in the teardown queue.
@@ -87,11 +83,7 @@ struct Claim {
 impl Claim {
     fn new(registry: &Arc<Registry>, name: String, permit: OwnedSemaphorePermit) -> Self {
         registry.names().insert(name.clone());
-        Self {
-            registry: Arc::clone(registry),
-            name,
-            permit: Some(permit),
-        }
+        Self { registry: Arc::clone(registry), name, permit: Some(permit) }
     }
 }
 
@@ -165,11 +157,9 @@ impl Yard {
         let attached = self.engine.attach(&id).await?;
         let mut attached = receive(attached, claim.name.clone());
         self.engine.start(&id).await?;
-        let ready = tokio::time::timeout(READY_BOUND, attached.ready())
-            .await
-            .map_err(|_elapsed| Error::Slow {
-                step: "bring up the runner",
-                bound: READY_BOUND,
+        let ready =
+            tokio::time::timeout(READY_BOUND, attached.ready()).await.map_err(|_elapsed| {
+                Error::Slow { step: "bring up the runner", bound: READY_BOUND }
             })??;
         recipe.verify(&ready.limits)?;
         drop(starting);

@@ -50,7 +50,7 @@ impl Order {
             Target::Command(command) => (
                 fill(&command.argv, &arguments.value)?,
                 environment(&command.env),
-                input(command, &arguments.value, &arguments.canonical)?,
+                input(command, &arguments.value)?,
                 false,
             ),
             Target::Http(target) => {
@@ -88,10 +88,7 @@ pub(super) fn fill(argv: &[String], arguments: &Value) -> Result<Vec<String>, Er
             };
             let text = text_at(arguments, pointer)?;
             if text.contains('\0') {
-                return Err(refused(
-                    pointer,
-                    "a command line cannot carry a NUL character",
-                ));
+                return Err(refused(pointer, "a command line cannot carry a NUL character"));
             }
             Ok(text)
         })
@@ -113,9 +110,10 @@ fn text_at(arguments: &Value, pointer: &str) -> Result<String, Error> {
     }
 }
 
-fn input(command: &Command, arguments: &Value, canonical: &str) -> Result<Vec<u8>, Error> {
+fn input(command: &Command, arguments: &Value) -> Result<Vec<u8>, Error> {
     Ok(match &command.stdin {
-        Stdin::Json => canonical.as_bytes().to_vec(),
+        // As the caller spelled it: the canonical text may write a big integer with an exponent.
+        Stdin::Json => arguments.to_string().into_bytes(),
         Stdin::None => Vec::new(),
         Stdin::Pointer(pointer) => text_at(arguments, pointer)?.into_bytes(),
     })
@@ -123,27 +121,17 @@ fn input(command: &Command, arguments: &Value, canonical: &str) -> Result<Vec<u8
 
 /// The whole environment of a tool; what the manifest says wins.
 pub(super) fn environment(own: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let mut env: BTreeMap<String, String> = [
-        ("PATH", PATH),
-        ("HOME", HOME),
-        ("TMPDIR", HOME),
-        ("LANG", "C.UTF-8"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .collect();
-    env.extend(
-        own.iter()
-            .map(|(name, value)| (name.clone(), value.clone())),
-    );
+    let mut env: BTreeMap<String, String> =
+        [("PATH", PATH), ("HOME", HOME), ("TMPDIR", HOME), ("LANG", "C.UTF-8")]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+    env.extend(own.iter().map(|(name, value)| (name.clone(), value.clone())));
     env.into_iter().collect()
 }
 
 fn refused(pointer: &str, reason: &str) -> Error {
-    Error::Argument {
-        pointer: pointer.to_owned(),
-        reason: reason.to_owned(),
-    }
+    Error::Argument { pointer: pointer.to_owned(), reason: reason.to_owned() }
 }
 
 #[derive(Deserialize)]

@@ -86,11 +86,7 @@ impl Peak {
     fn turn(&mut self, at: Instant) {
         let passed = at.saturating_duration_since(self.turned);
         if passed >= PEAK_WINDOW {
-            self.before = if passed < 2 * PEAK_WINDOW {
-                self.now
-            } else {
-                0
-            };
+            self.before = if passed < 2 * PEAK_WINDOW { self.now } else { 0 };
             self.now = 0;
             self.turned = at;
         }
@@ -114,12 +110,8 @@ impl Pools {
         }
         for (recipe, bounds) in wanted {
             let pool = self.pool(&Arc::new(recipe), now);
-            let min = pool
-                .bounds
-                .map_or(bounds.min, |had| had.min.max(bounds.min));
-            let max = pool
-                .bounds
-                .map_or(bounds.max, |had| had.max.max(bounds.max));
+            let min = pool.bounds.map_or(bounds.min, |had| had.min.max(bounds.min));
+            let max = pool.bounds.map_or(bounds.max, |had| had.max.max(bounds.max));
             pool.bounds = Some(catalog::Pool { min, max });
             pool.recover();
         }
@@ -131,9 +123,7 @@ impl Pools {
     }
 
     fn pool(&mut self, recipe: &Arc<Recipe>, now: Instant) -> &mut Pool {
-        self.by_key
-            .entry(recipe.key.clone())
-            .or_insert_with(|| Pool::new(Arc::clone(recipe), now))
+        self.by_key.entry(recipe.key.clone()).or_insert_with(|| Pool::new(Arc::clone(recipe), now))
     }
 
     /// Asks for a container. Refuses at once when the pool cannot make any, when too many wait, or
@@ -172,9 +162,7 @@ impl Pools {
 
     /// Whether a call waits for a container that nobody is making yet.
     pub(super) fn is_urgent(&self) -> bool {
-        self.by_key
-            .values()
-            .any(|pool| pool.calls_waiting() > pool.starting)
+        self.by_key.values().any(|pool| pool.calls_waiting() > pool.starting)
     }
 
     /// Chooses what to make next, calls that wait before reserves, and counts it as starting. The
@@ -246,9 +234,7 @@ impl Pools {
         };
         pool.starting = pool.starting.saturating_sub(1);
         let lasting = error.is_lasting();
-        pool.failures = pool
-            .failures
-            .saturating_add(if lasting { DEGRADED } else { 1 });
+        pool.failures = pool.failures.saturating_add(if lasting { DEGRADED } else { 1 });
         let wait = BACKOFF_FIRST * 2_u32.saturating_pow(pool.failures.min(10) - 1);
         pool.retry_at = Some(now + wait.min(BACKOFF_LAST));
         pool.cause = Some(Arc::new(error));
@@ -267,9 +253,8 @@ impl Pools {
     pub(super) fn expire(&mut self, idle: Duration, now: Instant) -> VecDeque<Box<Member>> {
         let mut old = VecDeque::new();
         for pool in self.by_key.values_mut() {
-            let (keep, out) = std::mem::take(&mut pool.ready)
-                .into_iter()
-                .partition::<VecDeque<_>, _>(|member| {
+            let (keep, out) =
+                std::mem::take(&mut pool.ready).into_iter().partition::<VecDeque<_>, _>(|member| {
                     member.link().is_alive() && now.saturating_duration_since(member.ready) < idle
                 });
             pool.ready = keep;
@@ -339,11 +324,7 @@ impl Pool {
             in_use: 0,
             unreplaced: 0,
             waiting: VecDeque::new(),
-            peak: Peak {
-                now: 0,
-                before: 0,
-                turned: now,
-            },
+            peak: Peak { now: 0, before: 0, turned: now },
             launch: FIRST_LAUNCH,
             failures: 0,
             retry_at: None,
@@ -360,10 +341,7 @@ impl Pool {
     }
 
     fn calls_waiting(&self) -> usize {
-        self.waiting
-            .iter()
-            .filter(|waiter| !waiter.is_closed())
-            .count()
+        self.waiting.iter().filter(|waiter| !waiter.is_closed()).count()
     }
 
     /// Ready containers to aim at: the recent peak and one to spare, within the bounds.
@@ -377,8 +355,7 @@ impl Pool {
     /// Containers to make for the reserve.
     fn missing(&mut self, now: Instant) -> usize {
         self.peak.turn(now);
-        self.target()
-            .saturating_sub(self.ready.len() + self.starting)
+        self.target().saturating_sub(self.ready.len() + self.starting)
     }
 
     /// Remembers the demand: what was taken and not yet replaced, and what waits.

@@ -63,14 +63,7 @@ impl Recipe {
     /// The recipe for `profile`, with its image resolved to an id.
     pub(super) fn new(profile: &Profile, images: &Images) -> Result<Self, Error> {
         let image = images.id(&profile.image)?;
-        let Limits {
-            memory,
-            cpu_millis,
-            processes,
-            disk,
-            inodes,
-            ..
-        } = profile.limits;
+        let Limits { memory, cpu_millis, processes, disk, inodes, .. } = profile.limits;
         Ok(Self {
             key: Key {
                 image,
@@ -146,10 +139,7 @@ impl Recipe {
             memory_swap: Some(memory),
             pids_limit: Some(i64::from(self.key.processes) + i64::from(RUNNER_PROCESSES)),
             nano_cpus: Some(i64::from(self.key.cpu_millis) * 1_000_000),
-            log_config: Some(HostConfigLogConfig {
-                typ: Some("none".to_owned()),
-                config: None,
-            }),
+            log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
             init: Some(false),
             ipc_mode: Some("private".to_owned()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
@@ -188,11 +178,7 @@ impl Recipe {
             ("the memory limit", memory, found.memory_bytes),
             ("the swap limit", memory, found.memory_and_swap_bytes),
             ("the process limit", processes, found.processes),
-            (
-                "the processor limit",
-                u64::from(self.key.cpu_millis),
-                found.cpu_millis,
-            ),
+            ("the processor limit", u64::from(self.key.cpu_millis), found.cpu_millis),
         ];
         for (limit, asked, found) in limits {
             if found != Some(asked) {
@@ -209,9 +195,7 @@ impl Recipe {
 
 /// Seconds since the Unix epoch.
 pub(super) fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn runtime(runtime: Runtime) -> Option<String> {
@@ -241,10 +225,7 @@ pub(super) struct Image {
 impl Images {
     /// Reads the images file.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
-        let failed = |reason: String| Error::Images {
-            path: path.to_owned(),
-            reason,
-        };
+        let failed = |reason: String| Error::Images { path: path.to_owned(), reason };
         let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let images: Self = toml::from_str(&text).map_err(|error| failed(error.to_string()))?;
         for (name, image) in &images.image {

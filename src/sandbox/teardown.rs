@@ -15,11 +15,8 @@ use super::member::{Counted, Registry, Waste};
 use super::recipe::{LABEL_BOOT, LABEL_DEADLINE, Owner, unix_seconds};
 
 /// Waits between the attempts to remove one container; after the last it is left to the sweep.
-const RETRIES: [Duration; 3] = [
-    Duration::from_millis(200),
-    Duration::from_secs(1),
-    Duration::from_secs(4),
-];
+const RETRIES: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(4)];
 
 /// Pauses between looks at a container that the engine is removing, in milliseconds.
 const GOING: [u64; 9] = [10, 20, 40, 80, 160, 320, 640, 1280, 2560];
@@ -39,12 +36,7 @@ pub(super) struct Reaper {
 
 impl Reaper {
     pub(super) fn new(engine: Arc<Engine>, registry: Arc<Registry>, owner: Owner) -> Self {
-        Self {
-            engine,
-            registry,
-            owner,
-            orphans: Mutex::default(),
-        }
+        Self { engine, registry, owner, orphans: Mutex::default() }
     }
 
     /// Removes containers as they come, until the queue closes. Says through `changed` that there is
@@ -91,10 +83,7 @@ impl Reaper {
         let found = self.engine.list(&self.owner.instance).await;
         let found = found.map_err(|error| error.line())?;
         let mut left = Ok(());
-        for container in found
-            .iter()
-            .filter(|container| is_of(container, &self.owner.boot))
-        {
+        for container in found.iter().filter(|container| is_of(container, &self.owner.boot)) {
             let name = name_of(container);
             drop(self.engine.remove(&name).await);
             left = Err(name);

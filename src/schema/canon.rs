@@ -82,11 +82,7 @@ impl Decimal {
         let leading = i64::try_from(all.len() - led.len()).ok()?;
         let digits = led.trim_end_matches('0').to_owned();
         if digits.is_empty() {
-            return Some(Self {
-                negative: false,
-                digits,
-                point: 0,
-            });
+            return Some(Self { negative: false, digits, point: 0 });
         }
         Some(Self {
             negative: unsigned.is_some(),

@@ -61,12 +61,7 @@ pub struct Flaw {
 
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            message,
-            line,
-            column,
-            ..
-        } = self;
+        let Self { message, line, column, .. } = self;
         write!(f, "{message} (line {line}, column {column})")
     }
 }

@@ -23,12 +23,7 @@ pub(crate) struct Bounds {
 
 /// Reads one JSON value and nothing else. Cost is linear in the text.
 pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
-    let mut reader = Reader {
-        text,
-        at: 0,
-        max_depth: bounds.depth,
-        path: Vec::new(),
-    };
+    let mut reader = Reader { text, at: 0, max_depth: bounds.depth, path: Vec::new() };
     if text.len() > bounds.bytes {
         return Err(Flaw {
             kind: FlawKind::TooLarge,
@@ -89,12 +84,10 @@ impl Reader<'_> {
     }
 
     fn pointer(&self) -> String {
-        self.path
-            .iter()
-            .fold(String::new(), |pointer, step| match step {
-                Step::Key(key) => join(&pointer, key),
-                Step::Index(index) => join(&pointer, &index.to_string()),
-            })
+        self.path.iter().fold(String::new(), |pointer, step| match step {
+            Step::Key(key) => join(&pointer, key),
+            Step::Index(index) => join(&pointer, &index.to_string()),
+        })
     }
 
     fn flaw(&self, kind: FlawKind, message: impl Into<String>) -> Flaw {
@@ -105,12 +98,7 @@ impl Reader<'_> {
             pointer: self.pointer(),
             offset: self.at,
             line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
-            column: before
-                .get(line_start..)
-                .unwrap_or_default()
-                .chars()
-                .count()
-                .saturating_add(1),
+            column: before.get(line_start..).unwrap_or_default().chars().count().saturating_add(1),
             message: message.into(),
         }
     }
@@ -242,11 +230,9 @@ impl Reader<'_> {
     }
 
     fn literal(&mut self) -> Result<Value, Flaw> {
-        for (word, value) in [
-            ("true", Value::Bool(true)),
-            ("false", Value::Bool(false)),
-            ("null", Value::Null),
-        ] {
+        for (word, value) in
+            [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)]
+        {
             if self.rest().starts_with(word) {
                 self.at += word.len();
                 return Ok(value);
@@ -261,19 +247,12 @@ impl Reader<'_> {
                 FlawKind::Number,
                 "JSON has no NaN, Infinity or leading `+`: give a finite number or null",
             ),
-            Some(b'\'') => (
-                FlawKind::Syntax,
-                "keys and strings stand in double quotes, not single ones",
-            ),
+            Some(b'\'') => {
+                (FlawKind::Syntax, "keys and strings stand in double quotes, not single ones")
+            }
             Some(b']' | b'}') => (FlawKind::Syntax, "a value is missing before this bracket"),
-            _ if ["True", "False", "None"]
-                .iter()
-                .any(|w| rest.starts_with(w)) =>
-            {
-                (
-                    FlawKind::Syntax,
-                    "JSON writes `true`, `false` and `null` in lower case",
-                )
+            _ if ["True", "False", "None"].iter().any(|w| rest.starts_with(w)) => {
+                (FlawKind::Syntax, "JSON writes `true`, `false` and `null` in lower case")
             }
             _ => (FlawKind::Syntax, "expected a JSON value"),
         };

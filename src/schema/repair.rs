@@ -134,17 +134,20 @@ fn mend(
 fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
     let total = violations.len();
     violations.truncate(MAX_VIOLATIONS);
-    Error::Violations {
-        violations,
-        total,
-        repairs: log.tried(),
-    }
+    Error::Violations { violations, total, repairs: log.tried() }
 }
 
-/// The violations of the object as it came, less those that the repairs healed.
+/// The violations of the object as it came, less those that the repairs healed. Where a repair moved
+/// something to another name, those of the repaired object: the old names would hide what is wrong
+/// with the values.
 fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
+    let tried = log.tried();
+    if tried.iter().any(|change| change.kind == "rename") {
+        let (violations, total) = explain(compiled, repaired);
+        return Error::Violations { violations, total, repairs: tried };
+    }
     let (original, total) = explain(compiled, object);
-    let left = match log.count() {
+    let left = match tried.len() {
         0 => original.clone(),
         _ => explain(compiled, repaired).0,
     };
@@ -161,11 +164,7 @@ fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> 
         let healed = original.len() - kept.len();
         (kept, total - healed)
     };
-    Error::Violations {
-        violations,
-        total,
-        repairs: log.tried(),
-    }
+    Error::Violations { violations, total, repairs: tried }
 }
 
 // === impl Log ===
@@ -181,11 +180,7 @@ struct Log {
 
 impl Log {
     fn new(sensitive: bool) -> Self {
-        Self {
-            changes: Vec::new(),
-            unlisted: 0,
-            sensitive,
-        }
+        Self { changes: Vec::new(), unlisted: 0, sensitive }
     }
 
     fn count(&self) -> usize {
@@ -252,11 +247,7 @@ fn shown(value: Option<&Value>, secret: bool) -> String {
         Some(value) => {
             let text = value.to_string();
             let short: String = text.chars().take(MAX_TEXT).collect();
-            if short.len() < text.len() {
-                format!("{short}…")
-            } else {
-                text
-            }
+            if short.len() < text.len() { format!("{short}…") } else { text }
         }
     }
 }

@@ -30,12 +30,8 @@ pub(super) fn flatten(schema: &Value) -> Option<Shallow> {
         return None;
     }
     let Copier { unions, lists } = copier;
-    copy.as_object_mut()?
-        .insert(UNIONS.to_owned(), Value::Array(lists));
-    let mut shallow = Shallow {
-        schema: Value::Null,
-        unions,
-    };
+    copy.as_object_mut()?.insert(UNIONS.to_owned(), Value::Array(lists));
+    let mut shallow = Shallow { schema: Value::Null, unions };
     shallow.redirect(&mut copy);
     shallow.schema = copy;
     Some(shallow)
@@ -45,10 +41,7 @@ pub(super) fn flatten(schema: &Value) -> Option<Shallow> {
 pub(super) fn union_of(negated: &Value) -> Option<&str> {
     let target = negated.get("not")?.get("$ref")?.as_str()?;
     let pointer = target.strip_prefix('#')?;
-    pointer
-        .strip_prefix('/')?
-        .starts_with(UNIONS)
-        .then_some(pointer)
+    pointer.strip_prefix('/')?.starts_with(UNIONS).then_some(pointer)
 }
 
 impl Shallow {

@@ -74,10 +74,7 @@ fn check(schema: Value, arguments: &str) -> Result<Arguments, Error> {
 }
 
 /// A schema with the one property `v`.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "reads better at the many places of use"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the many places of use")]
 fn one(schema: Value) -> Value {
     json!({"type": "object", "properties": {"v": schema}})
 }

@@ -102,9 +102,7 @@ impl Compiled {
 
     /// The schema as compiled.
     pub(super) fn schema(&self) -> &Value {
-        self.rewritten
-            .as_ref()
-            .unwrap_or_else(|| side_of(&self.tool, self.side))
+        self.rewritten.as_ref().unwrap_or_else(|| side_of(&self.tool, self.side))
     }
 
     /// Whether `value` fits the whole schema.
@@ -117,8 +115,7 @@ impl Compiled {
         if pointer.is_empty() {
             return self.is_valid(value);
         }
-        self.branch(pointer)
-            .is_some_and(|validator| validator.is_valid(value))
+        self.branch(pointer).is_some_and(|validator| validator.is_valid(value))
     }
 
     /// The first error against the whole schema.
@@ -128,9 +125,7 @@ impl Compiled {
 
     /// The validator of the part of the schema at `pointer`, compiled on first use.
     fn branch(&self, pointer: &str) -> Option<Arc<Validator>> {
-        self.cached(&format!("deep {pointer}"), || {
-            compile_part(self.schema(), pointer)
-        })
+        self.cached(&format!("deep {pointer}"), || compile_part(self.schema(), pointer))
     }
 
     fn shallow(&self) -> Option<&Shallow> {
@@ -139,22 +134,18 @@ impl Compiled {
 
     /// The schema that the errors of [`Compiled::locator`] speak of.
     pub(super) fn located_schema(&self) -> &Value {
-        self.shallow()
-            .map_or_else(|| self.schema(), |shallow| &shallow.schema)
+        self.shallow().map_or_else(|| self.schema(), |shallow| &shallow.schema)
     }
 
     /// Where the place at `pointer` of the schema stands in [`Compiled::located_schema`].
     pub(super) fn located(&self, pointer: &str) -> String {
-        self.shallow()
-            .map_or_else(|| pointer.to_owned(), |shallow| shallow.place_of(pointer))
+        self.shallow().map_or_else(|| pointer.to_owned(), |shallow| shallow.place_of(pointer))
     }
 
     /// The validator to collect errors with, of the part of [`Compiled::located_schema`] at
     /// `pointer`. Its errors say nothing of what is inside alternatives.
     pub(super) fn locator(&self, pointer: &str) -> Option<Arc<Validator>> {
-        self.cached(&format!("shallow {pointer}"), || {
-            compile_part(self.located_schema(), pointer)
-        })
+        self.cached(&format!("shallow {pointer}"), || compile_part(self.located_schema(), pointer))
     }
 
     /// Whether `key` matches the regular expression `pattern` of the schema.
@@ -217,15 +208,10 @@ fn side_of(tool: &Tool, side: Side) -> &Value {
 }
 
 fn compile_part(schema: &Value, pointer: &str) -> Option<Validator> {
-    let registry = Registry::new()
-        .add(BASE, schema)
-        .and_then(jsonschema::RegistryBuilder::prepare)
-        .ok()?;
+    let registry =
+        Registry::new().add(BASE, schema).and_then(jsonschema::RegistryBuilder::prepare).ok()?;
     let reference = format!("{BASE}#{}", encode(pointer));
-    options()
-        .with_registry(&registry)
-        .build(&json!({"$ref": reference}))
-        .ok()
+    options().with_registry(&registry).build(&json!({"$ref": reference})).ok()
 }
 
 fn options<'r>() -> jsonschema::ValidationOptions<'r> {
@@ -241,9 +227,7 @@ fn options<'r>() -> jsonschema::ValidationOptions<'r> {
 /// Compiles `schema`; `rewritten` receives the form that was compiled when it is another.
 fn compile(schema: &Value, rewritten: &mut Option<Value>) -> Result<Validator, String> {
     if deeper_than(schema, MAX_SCHEMA_DEPTH) {
-        return Err(format!(
-            "it is nested more than {MAX_SCHEMA_DEPTH} levels deep"
-        ));
+        return Err(format!("it is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
     }
     let first = match options().build(schema) {
         Ok(validator) => return Ok(validator),
@@ -286,9 +270,7 @@ fn move_hard_patterns(schema: &mut Value) -> bool {
                     moved = true;
                 }
                 todo.extend(
-                    map.iter_mut()
-                        .filter(|(key, _)| !holds_data(key))
-                        .map(|(_, part)| part),
+                    map.iter_mut().filter(|(key, _)| !holds_data(key)).map(|(_, part)| part),
                 );
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

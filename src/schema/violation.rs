@@ -46,11 +46,7 @@ pub struct Violation {
 /// Explains why `value` does not fit, in at most [`MAX_VIOLATIONS`] places; the number is how many
 /// were found in all. Empty for a value that fits.
 pub(super) fn explain(compiled: &Compiled, value: &Value) -> (Vec<Violation>, usize) {
-    let mut explainer = Explainer {
-        compiled,
-        found: Vec::new(),
-        total: 0,
-    };
+    let mut explainer = Explainer { compiled, found: Vec::new(), total: 0 };
     if !compiled.is_valid(value) {
         explainer.explain_all(value);
     }
@@ -72,13 +68,7 @@ struct Frame<'s> {
 
 impl<'s> Frame<'s> {
     fn whole(schema: &'s Value) -> Self {
-        Self {
-            root: schema,
-            start: schema,
-            place: "",
-            sensitive: false,
-            level: 0,
-        }
+        Self { root: schema, start: schema, place: "", sensitive: false, level: 0 }
     }
 }
 
@@ -143,9 +133,8 @@ impl Explainer<'_> {
         }
         let inner = join(pointer, keyword);
         let places = (0..branches.len()).map(|index| join(&inner, &index.to_string()));
-        let locators: Vec<Arc<Validator>> = places
-            .filter_map(|place| self.compiled.locator(&place))
-            .collect();
+        let locators: Vec<Arc<Validator>> =
+            places.filter_map(|place| self.compiled.locator(&place)).collect();
         let tried: Vec<(&Value, Vec<ValidationError<'_>>)> = branches
             .iter()
             .zip(&locators)
@@ -156,17 +145,10 @@ impl Explainer<'_> {
         }
         let Some((branch, errors)) = nearest_branch(&tried) else {
             let mut types: Vec<String> = Vec::new();
-            for error in tried
-                .iter()
-                .flat_map(|(_, errors)| errors)
-                .filter(|one| is_here(one))
-            {
+            for error in tried.iter().flat_map(|(_, errors)| errors).filter(|one| is_here(one)) {
                 let names = type_names(error.kind());
                 types.extend(
-                    names
-                        .into_iter()
-                        .filter(|name| !types.contains(name))
-                        .collect::<Vec<_>>(),
+                    names.into_iter().filter(|name| !types.contains(name)).collect::<Vec<_>>(),
                 );
             }
             return self.push(site.wrong_type(&types));
@@ -206,26 +188,21 @@ fn nearest_branch<'t, 'e>(
 ) -> Option<&'t (&'t Value, Vec<ValidationError<'e>>)> {
     let wrong_type =
         |error: &ValidationError<'_>| matches!(error.kind(), Kind::Type { .. }) && is_here(error);
-    tried
-        .iter()
-        .filter(|(_, errors)| !errors.iter().any(wrong_type))
-        .min_by_key(|(_, errors)| {
-            let other_tag = errors.iter().any(|error| {
-                matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. }) && !is_here(error)
-            });
-            (other_tag, errors.len())
-        })
+    tried.iter().filter(|(_, errors)| !errors.iter().any(wrong_type)).min_by_key(|(_, errors)| {
+        let other_tag = errors.iter().any(|error| {
+            matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. }) && !is_here(error)
+        });
+        (other_tag, errors.len())
+    })
 }
 
 /// The types that a `type` error allows.
 fn type_names(kind: &Kind) -> Vec<String> {
     match kind {
-        Kind::Type {
-            kind: TypeKind::Single(one),
-        } => vec![one.to_string()],
-        Kind::Type {
-            kind: TypeKind::Multiple(set),
-        } => set.iter().map(|one| one.to_string()).collect(),
+        Kind::Type { kind: TypeKind::Single(one) } => vec![one.to_string()],
+        Kind::Type { kind: TypeKind::Multiple(set) } => {
+            set.iter().map(|one| one.to_string()).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -309,21 +286,14 @@ impl<'e> Site<'e> {
             (self.error.kind(), self.error.instance().as_ref())
             && !self.sensitive
         {
-            let names = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str);
+            let names = options.as_array().into_iter().flatten().filter_map(Value::as_str);
             words.push_str(&phrase::did_you_mean(nearest(given, names)));
         }
         self.violation(&self.place, expected, got, &words)
     }
 
     fn known(&self) -> Vec<&'e str> {
-        let properties = self
-            .chain
-            .last()
-            .and_then(|schema| schema.get("properties"));
+        let properties = self.chain.last().and_then(|schema| schema.get("properties"));
         properties
             .and_then(Value::as_object)
             .map(|map| map.keys().map(String::as_str).collect())
@@ -379,9 +349,7 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
 
 /// The place in `root` that a reference names.
 fn follow<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
-    let pointer = percent_decode_str(target.strip_prefix('#')?)
-        .decode_utf8()
-        .ok()?;
+    let pointer = percent_decode_str(target.strip_prefix('#')?).decode_utf8().ok()?;
     root.pointer(&pointer)
 }
 

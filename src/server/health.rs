@@ -23,37 +23,26 @@ pub(super) struct Health {
 
 /// Follows the sandbox's readiness in a task of the daemon.
 pub(super) async fn start(daemon: &Daemon) -> Health {
-    let health = Health {
-        reporter: HealthReporter::new(),
-        draining: Arc::new(AtomicBool::new(false)),
-    };
-    health
-        .reporter
-        .set_service_status(LIVENESS, ServingStatus::Serving)
-        .await;
+    let health =
+        Health { reporter: HealthReporter::new(), draining: Arc::new(AtomicBool::new(false)) };
+    health.reporter.set_service_status(LIVENESS, ServingStatus::Serving).await;
     let mut readiness = daemon.sandbox.readiness();
     let ready = readiness.borrow_and_update().ready;
     health.set(ready).await;
     let (follower, stop) = (health.clone(), daemon.stop.clone());
-    daemon
-        .tasks
-        .spawn(stop.run_until_cancelled_owned(async move {
-            while readiness.changed().await.is_ok() {
-                let ready = readiness.borrow_and_update().ready;
-                follower.set(ready).await;
-            }
-        }));
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        while readiness.changed().await.is_ok() {
+            let ready = readiness.borrow_and_update().ready;
+            follower.set(ready).await;
+        }
+    }));
     health
 }
 
 impl Health {
     async fn set(&self, ready: bool) {
         let ready = ready && !self.draining.load(Ordering::Acquire);
-        let status = if ready {
-            ServingStatus::Serving
-        } else {
-            ServingStatus::NotServing
-        };
+        let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
         for name in READINESS {
             self.reporter.set_service_status(name, status).await;
         }
@@ -63,6 +52,14 @@ impl Health {
     pub(super) async fn draining(&self) {
         self.draining.store(true, Ordering::Release);
         self.set(false).await;
+    }
+
+    /// Ends the streams of those who watch, so that their connections can close.
+    pub(super) async fn close(&self) {
+        let mut reporter = self.reporter.clone();
+        for name in READINESS.into_iter().chain([LIVENESS]) {
+            reporter.clear_service_status(name).await;
+        }
     }
 
     /// The service, for one listener.

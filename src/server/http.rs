@@ -19,10 +19,7 @@ struct Shared {
 /// Serves in a task of the daemon until it stops.
 pub(super) fn serve(daemon: &Daemon, listener: Option<TcpListener>, metrics: PrometheusHandle) {
     let Some(listener) = listener else { return };
-    let shared = Shared {
-        daemon: daemon.clone(),
-        metrics,
-    };
+    let shared = Shared { daemon: daemon.clone(), metrics };
     let stop = daemon.stop.clone();
     let app = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -44,17 +41,11 @@ async fn readyz(State(shared): State<Shared>) -> impl IntoResponse {
     let readiness = shared.daemon.sandbox.readiness().borrow().clone();
     match readiness.ready {
         true => (StatusCode::OK, "ok\n".to_owned()),
-        false => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("{}\n", readiness.reason),
-        ),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", readiness.reason)),
     }
 }
 
 async fn render(State(shared): State<Shared>) -> impl IntoResponse {
     shared.metrics.run_upkeep();
-    (
-        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
-        shared.metrics.render(),
-    )
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.render())
 }

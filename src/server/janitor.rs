@@ -15,10 +15,8 @@ pub(super) struct Janitor {
 
 /// Starts the janitor in a process group of its own, so that a signal to the daemon's spares it.
 pub(super) fn start(config: &Config, boot: &str) -> Result<Janitor, Error> {
-    let program = std::env::current_exe().map_err(|source| Error::System {
-        what: "cannot find the own program",
-        source,
-    })?;
+    let program = std::env::current_exe()
+        .map_err(|source| Error::System { what: "cannot find the own program", source })?;
     let mut child = Command::new(program)
         .args(["janitor", "--engine", &config.engine])
         .args(["--instance", &config.instance, "--boot", boot])
@@ -27,11 +25,6 @@ pub(super) fn start(config: &Config, boot: &str) -> Result<Janitor, Error> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
-        .map_err(|source| Error::System {
-            what: "cannot start the janitor",
-            source,
-        })?;
-    Ok(Janitor {
-        _pipe: child.stdin.take(),
-    })
+        .map_err(|source| Error::System { what: "cannot start the janitor", source })?;
+    Ok(Janitor { _pipe: child.stdin.take() })
 }

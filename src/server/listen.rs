@@ -49,10 +49,7 @@ impl Bound {
         let Some(path) = &config.ready_file else {
             return Ok(());
         };
-        let system = |source| Error::System {
-            what: "cannot write server.ready_file",
-            source,
-        };
+        let system = |source| Error::System { what: "cannot write server.ready_file", source };
         let draft = path.with_extension("draft");
         std::fs::write(&draft, text).map_err(system)?;
         std::fs::rename(draft, path).map_err(system)
@@ -74,11 +71,8 @@ pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
         true => None,
         false => Some(bind_socket(config).await?),
     };
-    let (tcp, metrics, health) = (
-        tcp(config.tcp).await?,
-        tcp(config.metrics).await?,
-        tcp(config.health).await?,
-    );
+    let (tcp, metrics, health) =
+        (tcp(config.tcp).await?, tcp(config.metrics).await?, tcp(config.health).await?);
     let bound = Bound {
         socket: socket.as_ref().map(|_| config.socket.clone()),
         tcp: address(tcp.as_ref()),
@@ -86,13 +80,7 @@ pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
         health: address(health.as_ref()),
         pid: std::process::id(),
     };
-    Ok(Listeners {
-        socket,
-        tcp,
-        health,
-        metrics,
-        bound,
-    })
+    Ok(Listeners { socket, tcp, health, metrics, bound })
 }
 
 fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
@@ -102,23 +90,15 @@ fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
 async fn tcp(at: Option<SocketAddr>) -> Result<Option<TcpListener>, Error> {
     let Some(at) = at else { return Ok(None) };
     let bound = TcpListener::bind(at).await;
-    bound.map(Some).map_err(|source| Error::Listen {
-        at: at.to_string(),
-        source,
-    })
+    bound.map(Some).map_err(|source| Error::Listen { at: at.to_string(), source })
 }
 
 /// Binds in a folder that only we can enter and moves the socket out once it has its mode, so that
 /// nobody can connect a moment too early.
 async fn bind_socket(config: &Server) -> Result<UnixListener, Error> {
     let path = &config.socket;
-    let failed = |source| Error::Listen {
-        at: path.display().to_string(),
-        source,
-    };
-    let mode = config
-        .mode()
-        .map_err(|e| failed(std::io::Error::other(e.to_string())))?;
+    let failed = |source| Error::Listen { at: path.display().to_string(), source };
+    let mode = config.mode().map_err(|e| failed(std::io::Error::other(e.to_string())))?;
     if mode & 0o007 != 0 {
         tracing::warn!(socket = %path.display(), "every user of this machine can run tools");
     }
@@ -126,10 +106,7 @@ async fn bind_socket(config: &Server) -> Result<UnixListener, Error> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let private = folder.join(format!(".switchboard-{}", std::process::id()));
-    std::fs::DirBuilder::new()
-        .mode(0o700)
-        .create(&private)
-        .map_err(failed)?;
+    std::fs::DirBuilder::new().mode(0o700).create(&private).map_err(failed)?;
     let draft = private.join("socket");
     let moved = UnixListener::bind(&draft).and_then(|listener| {
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode))?;
@@ -146,14 +123,10 @@ async fn refuse_live(path: &Path) -> std::io::Result<()> {
         return Ok(());
     };
     if !found.file_type().is_socket() {
-        return Err(std::io::Error::other(
-            "there is something else than a socket in this place",
-        ));
+        return Err(std::io::Error::other("there is something else than a socket in this place"));
     }
     match tokio::net::UnixStream::connect(path).await {
-        Ok(_) => Err(std::io::Error::other(
-            "another daemon answers on this socket",
-        )),
+        Ok(_) => Err(std::io::Error::other("another daemon answers on this socket")),
         Err(_) => Ok(()),
     }
 }

@@ -20,12 +20,10 @@ pub(super) fn watch(daemon: &Daemon) {
     let watcher = watcher(daemon, changed.clone());
     hangups(daemon, changed);
     let (follower, stop) = (daemon.clone(), daemon.stop.clone());
-    daemon
-        .tasks
-        .spawn(stop.run_until_cancelled_owned(async move {
-            follow(&follower, changes).await;
-            drop(watcher);
-        }));
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        follow(&follower, changes).await;
+        drop(watcher);
+    }));
 }
 
 fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::RecommendedWatcher> {
@@ -50,16 +48,14 @@ fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::Recomme
 
 fn hangups(daemon: &Daemon, changed: mpsc::Sender<()>) {
     let stop = daemon.stop.clone();
-    daemon
-        .tasks
-        .spawn(stop.run_until_cancelled_owned(async move {
-            let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-                return;
-            };
-            while hangup.recv().await.is_some() {
-                changed.try_send(()).ok();
-            }
-        }));
+    daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
+        let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+            return;
+        };
+        while hangup.recv().await.is_some() {
+            changed.try_send(()).ok();
+        }
+    }));
 }
 
 async fn follow(daemon: &Daemon, mut changes: mpsc::Receiver<()>) {

@@ -69,9 +69,7 @@ pub(super) fn malformed(violations: &[(&str, String)]) -> Status {
             ..Default::default()
         })
         .collect();
-    let bad = pb::BadRequest {
-        field_violations: fields,
-    };
+    let bad = pb::BadRequest { field_violations: fields };
     let details = vec![reason("MALFORMED_REQUEST"), google("BadRequest", &bad)];
     with_details(Grpc::InvalidArgument, &message, details)
 }
@@ -83,11 +81,7 @@ pub(super) fn not_found(why: &str, message: &str) -> Status {
 
 /// The transport does not say who sends.
 pub(super) fn unknown_peer() -> Status {
-    with_details(
-        Grpc::Unauthenticated,
-        "the connection does not tell who sends",
-        vec![],
-    )
+    with_details(Grpc::Unauthenticated, "the connection does not tell who sends", vec![])
 }
 
 /// The ledger cannot be read.
@@ -99,19 +93,11 @@ pub(super) fn unavailable(why: Code, message: &str) -> Status {
 /// A fault of ours; the rest is in the log.
 pub(super) fn internal(call_id: &str) -> Status {
     let message = format!("internal fault; the log has it under call id {call_id}");
-    with_details(
-        Grpc::Internal,
-        &message,
-        vec![reason(Code::Internal.as_str())],
-    )
+    with_details(Grpc::Internal, &message, vec![reason(Code::Internal.as_str())])
 }
 
 fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
-    let status = pb::Status {
-        code: code as i32,
-        message: message.to_owned(),
-        details,
-    };
+    let status = pb::Status { code: code as i32, message: message.to_owned(), details };
     Status::with_details(code, message, status.encode_to_vec().into())
 }
 
@@ -126,12 +112,7 @@ fn reason(reason: &str) -> Any {
 
 fn retry(delay: Duration) -> Any {
     let delay = prost_types::Duration::try_from(delay).unwrap_or_default();
-    google(
-        "RetryInfo",
-        &pb::RetryInfo {
-            retry_delay: Some(delay),
-        },
-    )
+    google("RetryInfo", &pb::RetryInfo { retry_delay: Some(delay) })
 }
 
 fn google(name: &str, message: &impl Message) -> Any {
@@ -142,8 +123,5 @@ fn google(name: &str, message: &impl Message) -> Any {
 }
 
 fn any(reply: &proto::Reply) -> Any {
-    Any {
-        type_url: REPLY_TYPE_URL.to_owned(),
-        value: reply.encode_to_vec(),
-    }
+    Any { type_url: REPLY_TYPE_URL.to_owned(), value: reply.encode_to_vec() }
 }

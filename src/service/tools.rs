@@ -42,22 +42,14 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::ListToolsResponse>, Status> {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
         let asked = request.into_inner();
-        let size = if asked.page_size == 0 {
-            100
-        } else {
-            asked.page_size.min(1000)
-        };
+        let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
         let size = usize::try_from(size).unwrap_or(1000);
         let (tools, catalog_digest) = self.pipeline.tools(&peer);
         let mut rest = tools
             .iter()
             .filter(|tool| tool.name.starts_with(&asked.name_prefix))
             .filter(|tool| tool.name > asked.page_token);
-        let page: Vec<_> = rest
-            .by_ref()
-            .take(size)
-            .map(|tool| wire::tool(tool))
-            .collect();
+        let page: Vec<_> = rest.by_ref().take(size).map(|tool| wire::tool(tool)).collect();
         let more = rest.next().is_some();
         let last = page.last().filter(|_| more).map(|tool| tool.name.clone());
         Ok(Response::new(proto::ListToolsResponse {
@@ -75,10 +67,7 @@ impl ToolService for Tools {
         let name = request.into_inner().name;
         let (tools, _) = self.pipeline.tools(&peer);
         let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
-            status::not_found(
-                Code::UnknownTool.as_str(),
-                &format!("there is no tool `{name}`"),
-            )
+            status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
         })?;
         Ok(Response::new(wire::tool(tool)))
     }
@@ -111,10 +100,7 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::ValidateResponse>, Status> {
         let Arrived { call, peer, .. } = self.arrive(request).await?;
         let asked = call.tool.clone();
-        Ok(Response::new(wire::preview(
-            self.pipeline.validate(call, &peer),
-            &asked,
-        )))
+        Ok(Response::new(wire::preview(self.pipeline.validate(call, &peer), &asked)))
     }
 
     async fn cancel(
@@ -137,11 +123,7 @@ impl ToolService for Tools {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
         let asked = request.into_inner();
         let json = self.recorded(&asked.call_id, &peer).await?;
-        let limit = if asked.limit == 0 {
-            PAGE_BYTES
-        } else {
-            asked.limit.min(PAGE_BYTES)
-        };
+        let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.min(PAGE_BYTES) };
         wire::page(&json, asked.offset, limit).map(Response::new)
     }
 }

@@ -66,18 +66,8 @@ impl Tools {
         let chosen = !request.get_ref().call_id.is_empty();
         let mut call = wire::call(request.into_inner())?;
         (call.received, call.deadline) = (received, deadline);
-        if chosen
-            && self
-                .pipeline
-                .ledger()
-                .get(call.id.as_str())
-                .await
-                .is_ok_and(|e| e.is_some())
-        {
-            return Err(status::malformed(&[(
-                "call_id",
-                "was used before".to_owned(),
-            )]));
+        if chosen && self.pipeline.ledger().get(call.id.as_str()).await.is_ok_and(|e| e.is_some()) {
+            return Err(status::malformed(&[("call_id", "was used before".to_owned())]));
         }
         Ok(Arrived { call, peer, span })
     }
@@ -91,10 +81,7 @@ impl Tools {
         };
         let pipeline = Arc::clone(&self.pipeline);
         let run = async move { pipeline.call(call, &peer, events).await };
-        Underway {
-            reply: self.tasks.spawn(run.instrument(span)),
-            cancel,
-        }
+        Underway { reply: self.tasks.spawn(run.instrument(span)), cancel }
     }
 
     /// The recorded reply of a call that this caller made.
@@ -108,10 +95,7 @@ impl Tools {
             .filter(|entry| entry.caller == caller.name && entry.tenant == caller.tenant)
             .and_then(|entry| entry.reply_json)
             .ok_or_else(|| {
-                status::not_found(
-                    "UNKNOWN_CALL",
-                    &format!("you made no call with the id `{id}`"),
-                )
+                status::not_found("UNKNOWN_CALL", &format!("you made no call with the id `{id}`"))
             })
     }
 }
@@ -130,14 +114,12 @@ fn progress(from: Event) -> proto::CallEvent {
     use proto::call_event::{Event as Wire, Output, Started};
     event(match from {
         Event::Started => Wire::Started(Started {}),
-        Event::Stdout(data) => Wire::Output(Output {
-            stream: Stream::Stdout.into(),
-            data: data.to_vec(),
-        }),
-        Event::Stderr(data) => Wire::Output(Output {
-            stream: Stream::Stderr.into(),
-            data: data.to_vec(),
-        }),
+        Event::Stdout(data) => {
+            Wire::Output(Output { stream: Stream::Stdout.into(), data: data.to_vec() })
+        }
+        Event::Stderr(data) => {
+            Wire::Output(Output { stream: Stream::Stderr.into(), data: data.to_vec() })
+        }
     })
 }
 
@@ -146,19 +128,13 @@ pub(super) fn events(
     underway: Underway,
     said: Receiver<Event>,
 ) -> impl Stream<Item = Result<proto::CallEvent, Status>> {
-    let accepted = proto::call_event::Accepted {
-        call_id: underway.cancel.id.to_string(),
-    };
+    let accepted = proto::call_event::Accepted { call_id: underway.cancel.id.to_string() };
     let first = event(proto::call_event::Event::Accepted(accepted));
     let last = async {
         let wire = answer(&underway.reply().await?)?;
         Ok(event(proto::call_event::Event::Reply(wire)))
     };
     tokio_stream::once(Ok(first))
-        .chain(
-            tokio_stream::wrappers::ReceiverStream::new(said)
-                .map(progress)
-                .map(Ok),
-        )
+        .chain(tokio_stream::wrappers::ReceiverStream::new(said).map(progress).map(Ok))
         .chain(futures::stream::once(last))
 }

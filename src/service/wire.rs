@@ -20,10 +20,7 @@ const NAME_BYTES: usize = 256;
 pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let mut wrong = Vec::new();
     if wire.tool_name.is_empty() {
-        wrong.push((
-            "tool_name",
-            "is empty; ListTools gives the names".to_owned(),
-        ));
+        wrong.push(("tool_name", "is empty; ListTools gives the names".to_owned()));
     }
     let texts = [
         ("tool_name", &wire.tool_name),
@@ -32,10 +29,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     ];
     for (field, text) in texts {
         if text.len() > NAME_BYTES {
-            wrong.push((
-                field,
-                format!("has {} bytes; at most {NAME_BYTES}", text.len()),
-            ));
+            wrong.push((field, format!("has {} bytes; at most {NAME_BYTES}", text.len())));
         }
         if text.chars().any(char::is_control) {
             wrong.push((field, "has a control character".to_owned()));
@@ -51,11 +45,8 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let (Some(id), true) = (id, wrong.is_empty()) else {
         return Err(status::malformed(&wrong));
     };
-    let arguments = if wire.arguments_json.is_empty() {
-        "{}".to_owned()
-    } else {
-        wire.arguments_json
-    };
+    let arguments =
+        if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };
     let mut call = Call::new(wire.tool_name, arguments);
     call.id = id;
     call.conversation = wire.conversation_id;
@@ -179,19 +170,13 @@ pub(super) fn page(
     if start > json.len() {
         return Err(wrong("lies beyond the end"));
     }
-    let rest = json
-        .get(start..)
-        .ok_or_else(|| wrong("is not 0 or a next_offset"))?;
+    let rest = json.get(start..).ok_or_else(|| wrong("is not 0 or a next_offset"))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(4);
     let page = rest.get(..rest.floor_char_boundary(limit)).unwrap_or(rest);
     let end = start + page.len();
     Ok(proto::GetResultResponse {
         json: page.to_owned(),
         total_bytes: u64::try_from(json.len()).unwrap_or(u64::MAX),
-        next_offset: if end == json.len() {
-            0
-        } else {
-            u64::try_from(end).unwrap_or(0)
-        },
+        next_offset: if end == json.len() { 0 } else { u64::try_from(end).unwrap_or(0) },
     })
 }

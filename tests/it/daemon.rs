@@ -26,10 +26,7 @@ struct Log(Arc<(Mutex<Vec<String>>, Condvar)>);
 
 impl Log {
     fn follow(&self, child: &mut Child) {
-        let (log, lines) = (
-            self.clone(),
-            BufReader::new(child.stderr.take().unwrap()).lines(),
-        );
+        let (log, lines) = (self.clone(), BufReader::new(child.stderr.take().unwrap()).lines());
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 log.0.0.lock().unwrap().push(line);
@@ -51,10 +48,7 @@ impl Log {
             }
             let over = lines.last().is_some_and(|line| line == "(end of the log)");
             let left = end.saturating_duration_since(Instant::now());
-            assert!(
-                !over && !left.is_zero(),
-                "`{text}` was not logged: {lines:#?}"
-            );
+            assert!(!over && !left.is_zero(), "`{text}` was not logged: {lines:#?}");
             lines = changed.wait_timeout(lines, left).unwrap().0;
         }
     }
@@ -79,11 +73,7 @@ impl Setup {
         copy(&Path::new(ROOT).join("policies"), &policies);
         copy(&Path::new(ROOT).join("tests/fixtures/policies"), &policies);
         let instance = format!("test-{}", uuid::Uuid::new_v4().simple());
-        Self {
-            folder,
-            config: String::new(),
-            instance,
-        }
+        Self { folder, config: String::new(), instance }
     }
 
     /// Adds tables to the configuration file.
@@ -146,27 +136,15 @@ impl Setup {
         let log = Log::default();
         log.follow(&mut child);
         let bound = bound(&log, 0);
-        Daemon {
-            setup: self,
-            child,
-            log,
-            bound,
-        }
+        Daemon { setup: self, child, log, bound }
     }
 
     /// Starts a daemon that is expected to refuse; gives its exit code and what it said.
     pub(crate) fn refuse(self) -> (i32, String) {
         let config = self.write_config();
-        let output = Command::new(BINARY)
-            .arg("serve")
-            .arg("--config")
-            .arg(config)
-            .output()
-            .unwrap();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        let output =
+            Command::new(BINARY).arg("serve").arg("--config").arg(config).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 }
 
@@ -257,23 +235,11 @@ impl Daemon {
 
     /// One call that has to come back as a reply.
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Value {
-        parsed(
-            &self
-                .try_call(request(tool, &arguments.to_string()))
-                .await
-                .unwrap(),
-        )
+        parsed(&self.try_call(request(tool, &arguments.to_string())).await.unwrap())
     }
 
     pub(crate) async fn try_call(&self, request: CallRequest) -> Result<Reply, Status> {
-        Ok(self
-            .client()
-            .await
-            .call(request)
-            .await?
-            .into_inner()
-            .reply
-            .unwrap())
+        Ok(self.client().await.call(request).await?.into_inner().reply.unwrap())
     }
 
     /// Runs the command line against this daemon.
@@ -287,9 +253,7 @@ impl Daemon {
     }
 
     pub(crate) async fn metrics(&self) -> String {
-        http(&format!("http://{}/metrics", self.address("metrics")))
-            .await
-            .1
+        http(&format!("http://{}/metrics", self.address("metrics"))).await.1
     }
 
     /// How many lines were logged so far.
@@ -304,13 +268,7 @@ impl Daemon {
 
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.pid().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", name, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
     /// Waits for the end of the process; gives its exit code, or `None` after a signal.
@@ -349,11 +307,7 @@ pub(crate) fn containers(instance: &str) -> Vec<String> {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 pub(crate) fn request(tool: &str, arguments: &str) -> CallRequest {
@@ -388,11 +342,7 @@ async fn until<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
 /// A small HTTP GET: status and body.
 pub(crate) async fn http(url: &str) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let (host, path) = url
-        .strip_prefix("http://")
-        .unwrap()
-        .split_once('/')
-        .unwrap();
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let Ok(mut stream) = tokio::net::TcpStream::connect(host).await else {
         return (0, String::new());
     };
@@ -404,16 +354,6 @@ pub(crate) async fn http(url: &str) -> (u16, String) {
         return (0, String::new());
     }
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok())
-        .unwrap_or(0);
-    (
-        status,
-        answer
-            .split_once("\r\n\r\n")
-            .map(|(_, body)| body.to_owned())
-            .unwrap_or_default(),
-    )
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }

@@ -24,17 +24,17 @@ impl Orders {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().rsplit(':').next().unwrap().to_owned();
         Self { child, port }
     }
 
     fn setup(&self) -> Setup {
-        Setup::new()
-            .edit("openapi/orders.openapi.yaml", "18080", &self.port)
-            .edit("sandbox/orders.toml", "18080", &self.port)
+        Setup::new().edit("openapi/orders.openapi.yaml", "18080", &self.port).edit(
+            "sandbox/orders.toml",
+            "18080",
+            &self.port,
+        )
     }
 }
 
@@ -61,64 +61,34 @@ async fn an_operation_of_a_document_is_a_tool() {
     assert_eq!(reply["metadata"]["egress"][0]["allowed"], true, "{reply:#}");
 
     let reply = list(&daemon, json!({ "customerId": "C-1001", "limit": "5" })).await;
-    assert_eq!(
-        reply["data"]["orders"].as_array().unwrap().len(),
-        5,
-        "{reply:#}"
-    );
-    assert_eq!(
-        reply["metadata"]["repairs"].as_array().unwrap().len(),
-        2,
-        "{reply:#}"
-    );
+    assert_eq!(reply["data"]["orders"].as_array().unwrap().len(), 5, "{reply:#}");
+    assert_eq!(reply["metadata"]["repairs"].as_array().unwrap().len(), 2, "{reply:#}");
 
-    let reply = list(
-        &daemon,
-        json!({ "customer_id": "C-1001", "status": "sent" }),
-    )
-    .await;
+    let reply = list(&daemon, json!({ "customer_id": "C-1001", "status": "sent" })).await;
     assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR");
     assert!(reply["error"].to_string().contains("shipped"), "{reply:#}");
 
-    let reply = daemon
-        .call("getOrder", &json!({ "order_id": "ORD-99999" }))
-        .await;
+    let reply = daemon.call("getOrder", &json!({ "order_id": "ORD-99999" })).await;
     assert_eq!(code(&reply), "UPSTREAM_ERROR", "{reply:#}");
     assert_eq!(reply["metadata"]["http_status"], 404);
-    assert!(
-        reply["data"].is_object(),
-        "the answer's body is kept: {reply:#}"
-    );
+    assert!(reply["data"].is_object(), "the answer's body is kept: {reply:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_value_never_leaves_its_segment() {
     let orders = Orders::start();
     let daemon = orders.setup().start().await;
-    for id in [
-        "../customers/C-1001/orders",
-        "ORD-10001/history",
-        "ORD-10001?x=1",
-        "..",
-        "a%2fb",
-    ] {
+    for id in ["../customers/C-1001/orders", "ORD-10001/history", "ORD-10001?x=1", "..", "a%2fb"] {
         let reply = daemon.call("getOrder", &json!({ "order_id": id })).await;
         let refused = ["SCHEMA_VALIDATION_ERROR", "UPSTREAM_ERROR"].contains(&code(&reply));
-        assert!(
-            refused && reply["data"]["orders"].is_null(),
-            "{id}: {reply:#}"
-        );
+        assert!(refused && reply["data"]["orders"].is_null(), "{id}: {reply:#}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_no_rule_allows_is_refused_and_recorded() {
     let orders = Orders::start();
-    let daemon = orders
-        .setup()
-        .edit("sandbox/orders.toml", &orders.port, "1")
-        .start()
-        .await;
+    let daemon = orders.setup().edit("sandbox/orders.toml", &orders.port, "1").start().await;
     let reply = list(&daemon, json!({ "customer_id": "C-1001" })).await;
     assert_eq!(code(&reply), "EGRESS_DENIED", "{reply:#}");
     assert_eq!(reply["metadata"]["egress"][0]["allowed"], false);
@@ -126,20 +96,8 @@ async fn a_host_that_no_rule_allows_is_refused_and_recorded() {
     let script = "import urllib.request as r\nresult = r.urlopen('http://example.com/').status";
     let reply = daemon.call("python.run", &json!({ "code": script })).await;
     assert_eq!(code(&reply), "EGRESS_DENIED", "{reply:#}");
-    let config = daemon
-        .folder()
-        .join("switchboard.toml")
-        .display()
-        .to_string();
-    let line = [
-        "ledger",
-        "search",
-        "--code",
-        "EGRESS_DENIED",
-        "--json",
-        "--config",
-        &config,
-    ];
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let line = ["ledger", "search", "--code", "EGRESS_DENIED", "--json", "--config", &config];
     let output = daemon.cli(&line);
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(told.lines().count(), 2, "{told}");

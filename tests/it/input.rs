@@ -7,24 +7,12 @@ use tonic::Code;
 use crate::daemon::{Daemon, Setup, code, parsed, request};
 
 async fn refused(daemon: &Daemon, arguments: &str, expected: &str) {
-    let reply = parsed(
-        &daemon
-            .try_call(request("probe.echo", arguments))
-            .await
-            .unwrap(),
-    );
+    let reply = parsed(&daemon.try_call(request("probe.echo", arguments)).await.unwrap());
     assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "{reply:#}");
     let told = reply["error"].to_string();
     let shown: String = arguments.chars().take(80).collect();
-    assert!(
-        told.to_lowercase().contains(expected),
-        "{shown}: `{expected}` is not in {told}"
-    );
-    assert_eq!(
-        reply["metadata"]["pool"],
-        Value::Null,
-        "nothing may run: {shown}"
-    );
+    assert!(told.to_lowercase().contains(expected), "{shown}: `{expected}` is not in {told}");
+    assert_eq!(reply["metadata"]["pool"], Value::Null, "nothing may run: {shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,24 +27,12 @@ async fn arguments_that_are_not_an_object_of_json_are_refused_with_the_place() {
     refused(&daemon, "{\"count\":1,\"count\":2}", "count").await;
     refused(&daemon, "{\"colour\":\"\\ud800\"}", "surrogate").await;
     refused(&daemon, "{\"count\":18446744073709551616}", "/count").await;
-    refused(
-        &daemon,
-        &format!("{{\"colour\":\"{}\"}}", "x".repeat(10 << 20)),
-        "bytes",
-    )
-    .await;
+    refused(&daemon, &format!("{{\"colour\":\"{}\"}}", "x".repeat(10 << 20)), "bytes").await;
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     refused(&daemon, &deep, "deep").await;
-    refused(
-        &daemon,
-        &format!("{{\"a\":{}", "{\"a\":".repeat(100_000)),
-        "deep",
-    )
-    .await;
+    refused(&daemon, &format!("{{\"a\":{}", "{\"a\":".repeat(100_000)), "deep").await;
     assert_eq!(pid, daemon.pid());
-    let reply = daemon
-        .call("probe.echo", &json!({ "count": 1, "colour": "red" }))
-        .await;
+    let reply = daemon.call("probe.echo", &json!({ "count": 1, "colour": "red" })).await;
     assert_eq!(code(&reply), "SUCCESS", "{reply:#}");
 }
 
@@ -69,38 +45,20 @@ async fn a_malformed_request_is_a_status_that_names_each_field() {
         ("tool_name", request(&long, "{}")),
         ("tool_name", request("text.stats\0", "{}")),
         ("tool_name", request("text\u{1b}[2J", "{}")),
-        (
-            "call_id",
-            CallRequest {
-                call_id: "7".into(),
-                ..request("text.stats", "{}")
-            },
-        ),
-        (
-            "conversation_id",
-            CallRequest {
-                conversation_id: long.clone(),
-                ..request("a", "{}")
-            },
-        ),
+        ("call_id", CallRequest { call_id: "7".into(), ..request("text.stats", "{}") }),
+        ("conversation_id", CallRequest { conversation_id: long.clone(), ..request("a", "{}") }),
     ] {
         let status = daemon.try_call(call).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument);
         let details = tonic_types::StatusExt::get_error_details(&status);
         assert_eq!(details.error_info().unwrap().reason, "MALFORMED_REQUEST");
         let fields = &details.bad_request().unwrap().field_violations;
-        assert_eq!(
-            fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>(),
-            [field]
-        );
+        assert_eq!(fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>(), [field]);
     }
     let status = daemon
         .client()
         .await
-        .get_result(GetResultRequest {
-            call_id: "none".into(),
-            ..Default::default()
-        })
+        .get_result(GetResultRequest { call_id: "none".into(), ..Default::default() })
         .await
         .unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
@@ -109,12 +67,7 @@ async fn a_malformed_request_is_a_status_that_names_each_field() {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_resolve_only_where_exactly_one_tool_fits() {
     let daemon = Setup::new().start().await;
-    for name in [
-        "text.stats",
-        "functions.text.stats",
-        "Text.Stats",
-        "text.stats",
-    ] {
+    for name in ["text.stats", "functions.text.stats", "Text.Stats", "text.stats"] {
         let reply = daemon.call(name, &json!({ "text": "a" })).await;
         assert_eq!(code(&reply), "SUCCESS", "{name}: {reply:#}");
         assert_eq!(reply["tool_name"], "text.stats");
@@ -136,20 +89,11 @@ async fn validate_tells_what_would_run_and_runs_nothing() {
     let daemon = Setup::new().start().await;
     let validate = async |arguments: &str| -> ValidateResponse {
         let call = request("probe.echo", arguments);
-        daemon
-            .client()
-            .await
-            .validate(call)
-            .await
-            .unwrap()
-            .into_inner()
+        daemon.client().await.validate(call).await.unwrap().into_inner()
     };
     let fit = validate("{\"count\":\"7\",\"colour\":\"red\"}").await;
     assert!(fit.valid, "{fit:#?}");
-    assert_eq!(
-        fit.arguments_json,
-        "{\"colour\":\"red\",\"count\":7,\"limit\":20}"
-    );
+    assert_eq!(fit.arguments_json, "{\"count\":7,\"colour\":\"red\",\"limit\":20}");
     assert_eq!(fit.repairs.len(), 2);
     assert!(!fit.policies.is_empty());
     let unfit = validate("{\"count\":[]}").await;
@@ -162,24 +106,14 @@ async fn validate_tells_what_would_run_and_runs_nothing() {
     let output = line("{\"count\":\"7\",\"colour\":\"red\"}");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        told["arguments"],
-        json!({ "count": 7, "colour": "red", "limit": 20 })
-    );
+    assert_eq!(told["arguments"], json!({ "count": 7, "colour": "red", "limit": 20 }));
     assert_eq!(line("{\"count\":[]}").status.code(), Some(1));
     let output = daemon.cli(&["ledger", "search", "--json", "--config", &config(&daemon)]);
-    assert!(
-        output.stdout.is_empty(),
-        "validation leaves no record: {output:?}"
-    );
+    assert!(output.stdout.is_empty(), "validation leaves no record: {output:?}");
 }
 
 fn config(daemon: &Daemon) -> String {
-    daemon
-        .folder()
-        .join("switchboard.toml")
-        .display()
-        .to_string()
+    daemon.folder().join("switchboard.toml").display().to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,10 +129,7 @@ async fn one_broken_file_of_the_catalog_loses_only_itself() {
     for file in ["tools/broken.toml", "tools/empty.toml", "openapi/none.toml"] {
         daemon.log_line(0, file);
     }
-    assert_eq!(
-        code(&daemon.call("text.stats", &json!({ "text": "x" })).await),
-        "SUCCESS"
-    );
+    assert_eq!(code(&daemon.call("text.stats", &json!({ "text": "x" })).await), "SUCCESS");
 }
 
 #[test]
@@ -221,10 +152,7 @@ fn broken_policies_keep_the_daemon_from_starting() {
 async fn an_absent_engine_is_told_and_does_not_stop_what_needs_none() {
     let setup = Setup::new().config("[sandbox]\nengine = \"unix:///nonexistent/docker.sock\"");
     let daemon = setup.start_unready().await;
-    let status = daemon
-        .try_call(request("text.stats", "{\"text\":\"x\"}"))
-        .await
-        .unwrap_err();
+    let status = daemon.try_call(request("text.stats", "{\"text\":\"x\"}")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
     let details = tonic_types::StatusExt::get_error_details(&status);
     assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");

@@ -4,16 +4,8 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 8] = [
-    "call",
-    "admission",
-    "catalog",
-    "schema",
-    "policy",
-    "sandbox",
-    "normalize",
-    "ledger",
-];
+const ROOMS: [&str; 8] =
+    ["call", "admission", "catalog", "schema", "policy", "sandbox", "normalize", "ledger"];
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
@@ -53,8 +45,7 @@ fn sources() -> Vec<(PathBuf, String)> {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.components()
-        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+    path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
 /// The top-level module that a file of the product belongs to.
@@ -65,16 +56,14 @@ fn room(path: &Path) -> Option<String> {
 }
 
 fn names(text: &str, module: &str) -> bool {
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .any(|line| {
-            line.match_indices(module).any(|(at, _)| {
-                let before = line.get(..at).and_then(|text| text.chars().next_back());
-                let after = line.get(at + module.len()..).unwrap_or_default();
-                !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
-                    && after.starts_with("::")
-            })
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| {
+        line.match_indices(module).any(|(at, _)| {
+            let before = line.get(..at).and_then(|text| text.chars().next_back());
+            let after = line.get(at + module.len()..).unwrap_or_default();
+            !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+                && after.starts_with("::")
         })
+    })
 }
 
 /// The modules of this crate that a file names, also inside `use crate::{a, b}`.
@@ -94,9 +83,7 @@ fn used(text: &str) -> Vec<&str> {
 }
 
 fn word(text: &str) -> &str {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .next()
-        .unwrap_or_default()
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
 #[test]
@@ -143,10 +130,7 @@ fn a_file_says_what_it_is_for_and_stays_short() {
         }
         let lines = text.lines().count();
         if lines > LINES {
-            wrong.push(format!(
-                "{} has {lines} lines; {LINES} is the cap",
-                path.display()
-            ));
+            wrong.push(format!("{} has {lines} lines; {LINES} is the cap", path.display()));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -154,12 +138,7 @@ fn a_file_says_what_it_is_for_and_stays_short() {
 
 #[test]
 fn the_path_of_one_call_is_read_in_under_500_lines() {
-    let path = [
-        "src/main.rs",
-        "src/server.rs",
-        "src/service/tools.rs",
-        "src/pipeline.rs",
-    ];
+    let path = ["src/main.rs", "src/server.rs", "src/service/tools.rs", "src/pipeline.rs"];
     let lines = |file: &&str| {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file))
             .unwrap()
@@ -182,9 +161,6 @@ fn every_code_stands_in_the_proto_file_and_the_other_way_round() {
         .take_while(|line| line.starts_with("//"))
         .filter_map(|line| line.strip_prefix("//   ")?.split(' ').next())
         .collect();
-    let codes: Vec<&str> = switchboard::call::Code::ALL
-        .iter()
-        .map(|code| code.as_str())
-        .collect();
+    let codes: Vec<&str> = switchboard::call::Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(written, codes);
 }

@@ -20,44 +20,23 @@ async fn health_tells_readiness_and_liveness_apart() {
     let mut daemon = Setup::new().start().await;
     let mut client = HealthClient::new(daemon.channel().await);
     for name in ["", "switchboard.tools.v1.ToolService", "liveness"] {
-        let asked = HealthCheckRequest {
-            service: name.to_owned(),
-        };
+        let asked = HealthCheckRequest { service: name.to_owned() };
         let status = client.check(asked).await.unwrap().into_inner().status();
         assert_eq!(status, ServingStatus::Serving, "{name}");
     }
-    let unknown = HealthCheckRequest {
-        service: "nope".to_owned(),
-    };
-    assert_eq!(
-        client.check(unknown).await.unwrap_err().code(),
-        Code::NotFound
-    );
+    let unknown = HealthCheckRequest { service: "nope".to_owned() };
+    assert_eq!(client.check(unknown).await.unwrap_err().code(), Code::NotFound);
 
     let url = format!("http://{}", daemon.address("health"));
-    let alone = tonic::transport::Endpoint::from_shared(url)
-        .unwrap()
-        .connect()
-        .await
-        .unwrap();
+    let alone = tonic::transport::Endpoint::from_shared(url).unwrap().connect().await.unwrap();
     let mut tools = switchboard::proto::tools::tool_service_client::ToolServiceClient::new(alone);
     let refused = tools.call(request("text.stats", "{}")).await.unwrap_err();
-    assert_eq!(
-        refused.code(),
-        Code::Unimplemented,
-        "the health port serves no calls"
-    );
+    assert_eq!(refused.code(), Code::Unimplemented, "the health port serves no calls");
 
-    let asked = HealthCheckRequest {
-        service: String::new(),
-    };
+    let asked = HealthCheckRequest { service: String::new() };
     let mut watch = client.watch(asked).await.unwrap().into_inner();
     let first = watch.next().await.unwrap().unwrap().status();
-    assert_eq!(
-        first,
-        ServingStatus::Serving,
-        "the current state comes at once"
-    );
+    assert_eq!(first, ServingStatus::Serving, "the current state comes at once");
     daemon.signal("TERM");
     let second = watch.next().await.unwrap().unwrap().status();
     assert_eq!(second, ServingStatus::NotServing, "and each change");
@@ -72,19 +51,12 @@ async fn reflection_describes_the_service_to_old_and_new_clients() {
         message_request: Some(MessageRequest::ListServices(String::new())),
     };
     let mut client = ServerReflectionClient::new(daemon.channel().await);
-    let answers = client
-        .server_reflection_info(tokio_stream::once(asked))
-        .await
-        .unwrap();
+    let answers = client.server_reflection_info(tokio_stream::once(asked)).await.unwrap();
     let answer: ServerReflectionResponse = answers.into_inner().next().await.unwrap().unwrap();
     let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
         panic!("no list of services");
     };
-    let names: Vec<_> = list
-        .service
-        .iter()
-        .map(|service| service.name.as_str())
-        .collect();
+    let names: Vec<_> = list.service.iter().map(|service| service.name.as_str()).collect();
     for name in [
         "switchboard.tools.v1.ToolService",
         "grpc.health.v1.Health",
@@ -96,10 +68,7 @@ async fn reflection_describes_the_service_to_old_and_new_clients() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_socket_has_its_mode_and_is_taken_over_only_from_the_dead() {
-    let mut daemon = Setup::new()
-        .config("[server]\nsocket_mode = \"0600\"")
-        .start()
-        .await;
+    let mut daemon = Setup::new().config("[server]\nsocket_mode = \"0600\"").start().await;
     let socket = daemon.folder().join("daemon.sock");
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&socket), 0o600);
@@ -122,16 +91,9 @@ async fn the_socket_has_its_mode_and_is_taken_over_only_from_the_dead() {
 async fn tools_are_listed_in_pages_and_results_read_in_pages() {
     let daemon = Setup::new().start().await;
     let mut client = daemon.client().await;
-    let all = client
-        .list_tools(ListToolsRequest::default())
-        .await
-        .unwrap()
-        .into_inner();
+    let all = client.list_tools(ListToolsRequest::default()).await.unwrap().into_inner();
     let mut names = Vec::new();
-    let mut asked = ListToolsRequest {
-        page_size: 2,
-        ..Default::default()
-    };
+    let mut asked = ListToolsRequest { page_size: 2, ..Default::default() };
     loop {
         let page = client.list_tools(asked.clone()).await.unwrap().into_inner();
         assert!(page.tools.len() <= 2);
@@ -141,24 +103,14 @@ async fn tools_are_listed_in_pages_and_results_read_in_pages() {
             break;
         }
     }
-    assert_eq!(
-        names,
-        all.tools
-            .iter()
-            .map(|tool| tool.name.clone())
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(names, all.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>());
 
     let text = "{\"text\":\"ääää\"}";
     let reply = daemon.try_call(request("probe.cat", text)).await.unwrap();
     let id = reply.metadata.unwrap().call_id;
     let (mut read, mut offset) = (String::new(), 0);
     loop {
-        let asked = GetResultRequest {
-            call_id: id.clone(),
-            offset,
-            limit: 7,
-        };
+        let asked = GetResultRequest { call_id: id.clone(), offset, limit: 7 };
         let page = client.get_result(asked).await.unwrap().into_inner();
         assert_eq!(page.total_bytes, reply.json.len() as u64);
         read.push_str(&page.json);
@@ -173,23 +125,11 @@ async fn tools_are_listed_in_pages_and_results_read_in_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_tells_success_error_usage_and_absence_apart() {
     let daemon = Setup::new().start().await;
-    assert_eq!(
-        daemon
-            .cli(&["call", "text.stats", "{\"text\":\"a\"}"])
-            .status
-            .code(),
-        Some(0)
-    );
+    assert_eq!(daemon.cli(&["call", "text.stats", "{\"text\":\"a\"}"]).status.code(), Some(0));
     assert_eq!(daemon.cli(&["call", "no.such"]).status.code(), Some(1));
     assert_eq!(daemon.cli(&["call", ""]).status.code(), Some(2));
     assert_eq!(daemon.cli(&["call"]).status.code(), Some(2));
-    let absent = daemon.cli(&[
-        "call",
-        "text.stats",
-        "{}",
-        "--endpoint",
-        "http://127.0.0.1:1",
-    ]);
+    let absent = daemon.cli(&["call", "text.stats", "{}", "--endpoint", "http://127.0.0.1:1"]);
     assert_eq!(absent.status.code(), Some(3), "{absent:?}");
     let listed = daemon.cli(&["tools", "list", "--json"]);
     let first = String::from_utf8(listed.stdout).unwrap();
@@ -201,10 +141,7 @@ async fn the_command_line_tells_success_error_usage_and_absence_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_metrics_count_calls_by_tool_and_code() {
     let daemon = Setup::new().start().await;
-    daemon
-        .try_call(request("text.stats", "{\"text\":\"a\"}"))
-        .await
-        .unwrap();
+    daemon.try_call(request("text.stats", "{\"text\":\"a\"}")).await.unwrap();
     daemon.try_call(request("text.stats", "{}")).await.unwrap();
     let metrics = daemon.metrics().await;
     let counted = |tool: &str, code: &str| {
@@ -216,14 +153,8 @@ async fn the_metrics_count_calls_by_tool_and_code() {
         })
     };
     assert!(counted("text.stats", "SUCCESS"), "{metrics}");
-    assert!(
-        counted("text.stats", "SCHEMA_VALIDATION_ERROR"),
-        "{metrics}"
-    );
-    assert!(
-        metrics.contains("switchboard_stage_seconds_bucket{stage=\"check\""),
-        "{metrics}"
-    );
+    assert!(counted("text.stats", "SCHEMA_VALIDATION_ERROR"), "{metrics}");
+    assert!(metrics.contains("switchboard_stage_seconds_bucket{stage=\"check\""), "{metrics}");
     let url = format!("http://{}", daemon.address("metrics"));
     assert_eq!(http(&format!("{url}/healthz")).await.0, 200);
     assert_eq!(http(&format!("{url}/readyz")).await.0, 200);

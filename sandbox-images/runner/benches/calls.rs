@@ -22,18 +22,10 @@ use harness::{container, fetch, gate, shell};
 
 /// Where the worker bench's container accounts its processor time, by the version of cgroups.
 const USAGE: [(&str, &str, f64); 2] = [
-    (
-        "/sys/fs/cgroup/cpuacct/switchboard-bench",
-        "cpuacct.usage",
-        1e3,
-    ),
+    ("/sys/fs/cgroup/cpuacct/switchboard-bench", "cpuacct.usage", 1e3),
     ("/sys/fs/cgroup/switchboard-bench", "cpu.stat", 1.0),
 ];
-const FLAGS: [&str; 3] = [
-    "--tmpfs=/tmp:size=16m,mode=1777",
-    "--memory=64m",
-    "--pids-limit=64",
-];
+const FLAGS: [&str; 3] = ["--tmpfs=/tmp:size=16m,mode=1777", "--memory=64m", "--pids-limit=64"];
 
 /// A call of the smallest program there is in every image: the runner, which refuses the mode.
 fn smallest(last: bool) -> Request {
@@ -50,16 +42,8 @@ fn row(name: &str, value: f64, unit: &str) {
 
 fn quantiles(name: &str, mut times: Vec<Duration>) {
     times.sort();
-    for (part, at) in [
-        ("min", 0),
-        ("p50", times.len() / 2),
-        ("p99", times.len() * 99 / 100),
-    ] {
-        row(
-            &format!("{name}_{part}"),
-            times[at].as_secs_f64() * 1e3,
-            "ms",
-        );
+    for (part, at) in [("min", 0), ("p50", times.len() / 2), ("p99", times.len() * 99 / 100)] {
+        row(&format!("{name}_{part}"), times[at].as_secs_f64() * 1e3, "ms");
     }
 }
 
@@ -81,9 +65,7 @@ async fn fresh(count: usize) {
 fn usage() -> Option<f64> {
     USAGE.iter().find_map(|(folder, file, unit)| {
         let text = std::fs::read_to_string(format!("{folder}/{file}")).ok()?;
-        let number = text
-            .split_whitespace()
-            .find_map(|word| word.parse::<f64>().ok())?;
+        let number = text.split_whitespace().find_map(|word| word.parse::<f64>().ok())?;
         Some(number / unit)
     })
 }
@@ -106,26 +88,16 @@ async fn worker(name: &str, (request, stdin): (Request, &[u8]), parallel: usize)
             }
             times
         };
-        futures::future::join_all((0..parallel).map(|_| one()))
-            .await
-            .concat()
+        futures::future::join_all((0..parallel).map(|_| one())).await.concat()
     };
     let times = tokio::select! {
         times = run => times,
         () = gate(connections) => panic!("the gate ended"),
     };
     let name = format!("worker_{name}_{parallel}_at_a_time");
-    row(
-        &format!("{name}_rate"),
-        times.len() as f64 / begun.elapsed().as_secs_f64(),
-        "calls/s",
-    );
+    row(&format!("{name}_rate"), times.len() as f64 / begun.elapsed().as_secs_f64(), "calls/s");
     if let Some((before, after)) = before.zip(usage()) {
-        row(
-            &format!("{name}_cpu"),
-            (after - before) / times.len() as f64,
-            "us",
-        );
+        row(&format!("{name}_cpu"), (after - before) / times.len() as f64, "us");
     }
     quantiles(&name, times);
 }

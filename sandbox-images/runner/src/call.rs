@@ -108,11 +108,8 @@ async fn start(
     } else {
         None
     };
-    let helper = host
-        .launcher
-        .take()
-        .await
-        .map_err(|error| format!("cannot start a process: {error}"))?;
+    let helper =
+        host.launcher.take().await.map_err(|error| format!("cannot start a process: {error}"))?;
     let plan = Plan {
         argv: request.argv.clone(),
         env: environment(request, port.as_ref()),
@@ -137,26 +134,10 @@ fn environment(request: &Request, port: Option<&Port>) -> Vec<(String, String)> 
 
 /// From the plan to the end of the tool and of all it left.
 async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outcome {
-    let Tool {
-        helper:
-            Helper {
-                pid,
-                ended,
-                stdin,
-                stdout,
-                stderr,
-                control,
-            },
-        plan,
-    } = tool;
+    let Tool { helper: Helper { pid, ended, stdin, stdout, stderr, control }, plan } = tool;
     let begun = Instant::now();
     let mut output = Output::new(stdout, stderr, request.output_bytes);
-    let lines = Lines {
-        pid,
-        ended,
-        stdin,
-        control,
-    };
+    let lines = Lines { pid, ended, stdin, control };
     let (launched, used, mut stopped) = watch(wire, request, &plan, lines, &mut output).await;
     let wall = begun.elapsed();
     let disk_full = disk::is_full(&request.cwd);
@@ -167,14 +148,7 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
         stopped = Some(Stopped::Output);
     }
     let exit = exit(launched, used.as_ref());
-    Outcome {
-        exit,
-        stopped,
-        used,
-        wall,
-        seen: output.seen(),
-        disk_full,
-    }
+    Outcome { exit, stopped, used, wall, seen: output.seen(), disk_full }
 }
 
 /// What connects to a helper, besides its output.
@@ -276,9 +250,7 @@ async fn clear(host: &Host, request: &Request, pid: Option<Pid>, user: u32) {
     if let Some(pid) = pid {
         kill::remains(pid);
     }
-    let ours = u64::try_from(host.reaper.watched())
-        .unwrap_or(u64::MAX)
-        .saturating_add(1);
+    let ours = u64::try_from(host.reaper.watched()).unwrap_or(u64::MAX).saturating_add(1);
     if !kill::is_first() || host.cgroup.tasks().is_none_or(|tasks| tasks > ours) {
         kill::user(user).await;
     }

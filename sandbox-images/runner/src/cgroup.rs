@@ -29,9 +29,7 @@ impl Cgroup {
     /// Opens what there is.
     pub(crate) fn open() -> Self {
         let open = |names: [&str; 2]| {
-            names
-                .iter()
-                .find_map(|name| File::open(format!("{ROOT}/{name}")).ok())
+            names.iter().find_map(|name| File::open(format!("{ROOT}/{name}")).ok())
         };
         Self {
             memory: open(["memory.events", "memory/memory.oom_control"]),
@@ -56,9 +54,7 @@ impl Cgroup {
     /// The limits that are in force; one that is not set is `None` like one that cannot be read.
     pub(crate) fn limits(&self) -> CgroupLimits {
         let memory = number("memory.max").or_else(|| number("memory/memory.limit_in_bytes"));
-        let swap = number("memory.swap.max")
-            .zip(memory)
-            .map(|(swap, memory)| swap + memory);
+        let swap = number("memory.swap.max").zip(memory).map(|(swap, memory)| swap + memory);
         CgroupLimits {
             memory_bytes: memory,
             memory_and_swap_bytes: swap.or_else(|| number("memory/memory.memsw.limit_in_bytes")),
@@ -81,9 +77,7 @@ fn cpu_legacy() -> Option<u64> {
         .into_iter()
         .find(|name| fs::exists(format!("{ROOT}/{name}/cpu.cfs_quota_us")).unwrap_or_default())?;
     let quota = number(&format!("{folder}/cpu.cfs_quota_us"))?;
-    quota
-        .checked_mul(1000)?
-        .checked_div(number(&format!("{folder}/cpu.cfs_period_us"))?)
+    quota.checked_mul(1000)?.checked_div(number(&format!("{folder}/cpu.cfs_period_us"))?)
 }
 
 fn read(name: &str) -> Option<String> {
@@ -91,11 +85,7 @@ fn read(name: &str) -> Option<String> {
 }
 
 fn number(name: &str) -> Option<u64> {
-    read(name)?
-        .trim()
-        .parse()
-        .ok()
-        .filter(|value| *value < UNLIMITED)
+    read(name)?.trim().parse().ok().filter(|value| *value < UNLIMITED)
 }
 
 fn content(file: Option<&File>) -> Option<String> {
@@ -107,10 +97,6 @@ fn content(file: Option<&File>) -> Option<String> {
 fn keyed(file: Option<&File>, key: &str) -> Option<u64> {
     content(file)?.lines().find_map(|line| {
         let (name, value) = line.split_once(' ')?;
-        if name == key {
-            value.trim().parse().ok()
-        } else {
-            None
-        }
+        if name == key { value.trim().parse().ok() } else { None }
     })
 }

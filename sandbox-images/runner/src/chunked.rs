@@ -48,11 +48,7 @@ impl Decoder {
                     return Ok(Piece::More);
                 }
                 let left = left.saturating_sub(u64::try_from(here).unwrap_or(u64::MAX));
-                self.0 = if left == 0 {
-                    State::DataEnd
-                } else {
-                    State::Data(left)
-                };
+                self.0 = if left == 0 { State::DataEnd } else { State::Data(left) };
                 Ok(Piece::Data(here))
             }
             State::DataEnd => match input {
@@ -72,10 +68,7 @@ impl Decoder {
         let Some(line) = line(input, MAX_LINE)? else {
             return Ok(Piece::More);
         };
-        let digits = line
-            .iter()
-            .take_while(|byte| byte.is_ascii_hexdigit())
-            .count();
+        let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (digits, extension) = line.split_at_checked(digits).unwrap_or((line, &[]));
         let extension = extension.trim_ascii_start();
         if !(extension.is_empty() || extension.starts_with(b";")) || digits.len() > 16 {
@@ -85,11 +78,7 @@ impl Decoder {
             .ok()
             .and_then(|digits| u64::from_str_radix(digits, 16).ok())
             .ok_or(BadChunk("a chunk size is malformed"))?;
-        self.0 = if size == 0 {
-            State::Trailer(0)
-        } else {
-            State::Data(size)
-        };
+        self.0 = if size == 0 { State::Trailer(0) } else { State::Data(size) };
         Ok(Piece::Skip(line.len() + 2))
     }
 
@@ -101,11 +90,7 @@ impl Decoder {
         if seen > MAX_TRAILER {
             return Err(BadChunk("the trailer section is too long"));
         }
-        self.0 = if line.is_empty() {
-            State::Done
-        } else {
-            State::Trailer(seen)
-        };
+        self.0 = if line.is_empty() { State::Done } else { State::Trailer(seen) };
         Ok(Piece::Skip(line.len() + 2))
     }
 }
@@ -120,16 +105,9 @@ fn line(input: &[u8], most: usize) -> Result<Option<&[u8]>, BadChunk> {
         };
     };
     let line = input.get(..end).and_then(|line| line.strip_suffix(b"\r"));
-    let line = line.ok_or(BadChunk(
-        "a line of the chunked coding does not end in CRLF",
-    ))?;
-    if line
-        .iter()
-        .any(|byte| byte.is_ascii_control() && *byte != b'\t')
-    {
-        return Err(BadChunk(
-            "a line of the chunked coding has a control character",
-        ));
+    let line = line.ok_or(BadChunk("a line of the chunked coding does not end in CRLF"))?;
+    if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+        return Err(BadChunk("a line of the chunked coding has a control character"));
     }
     Ok(Some(line))
 }

@@ -73,10 +73,7 @@ impl Stop {
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(2).collect();
     let proxy = std::env::var_os("HTTP_PROXY");
-    serve(
-        &arguments,
-        proxy.as_deref().and_then(OsStr::to_str).unwrap_or_default(),
-    )
+    serve(&arguments, proxy.as_deref().and_then(OsStr::to_str).unwrap_or_default())
 }
 
 /// Runs the mode in this process, with the arguments after `http` and the value of `HTTP_PROXY`.
@@ -191,12 +188,7 @@ impl Hop {
             .map_err(|error| usage(format!("the body is not in base64: {error}")))?;
         let mut headers = call.headers;
         headers.retain(|(name, _)| !is_ours(name));
-        Ok(Self {
-            method: call.method,
-            url,
-            headers,
-            body: body.map(Arc::from),
-        })
+        Ok(Self { method: call.method, url, headers, body: body.map(Arc::from) })
     }
 
     /// Goes on to `url` as a redirect demands.
@@ -216,8 +208,7 @@ impl Hop {
                 "content-type",
                 "user-agent",
             ];
-            self.headers
-                .retain(|(name, _)| HARMLESS.iter().any(|h| name.eq_ignore_ascii_case(h)));
+            self.headers.retain(|(name, _)| HARMLESS.iter().any(|h| name.eq_ignore_ascii_case(h)));
             if self.body.is_some() && self.url.is_secure() && !url.is_secure() {
                 return Err(Stop::Denied(format!(
                     "redirect to `{}` refused: it would send the body without TLS",
@@ -253,29 +244,19 @@ impl Hop {
         for (name, value) in &self.headers {
             put(name, value);
         }
-        let has = |name: &str| {
-            self.headers
-                .iter()
-                .any(|(n, _)| n.eq_ignore_ascii_case(name))
-        };
+        let has = |name: &str| self.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         if !has("accept-encoding") {
             put("Accept-Encoding", "identity");
         }
         if !has("user-agent") {
-            put(
-                "User-Agent",
-                concat!("switchboard/", env!("CARGO_PKG_VERSION")),
-            );
+            put("User-Agent", concat!("switchboard/", env!("CARGO_PKG_VERSION")));
         }
         if !has("accept") {
             put("Accept", "*/*");
         }
         let usual = matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
-        if let Some(length) = self
-            .body
-            .as_ref()
-            .map(|body| body.len())
-            .or_else(|| usual.then_some(0))
+        if let Some(length) =
+            self.body.as_ref().map(|body| body.len()).or_else(|| usual.then_some(0))
         {
             put("Content-Length", &length.to_string());
         }
@@ -301,11 +282,7 @@ impl Hop {
         std::thread::spawn(move || {
             let body = body.as_deref().unwrap_or_default();
             // When the upload breaks off, the answer or its absence tells why.
-            drop(
-                writer
-                    .write_all(&bytes)
-                    .and_then(|()| writer.write_all(body)),
-            );
+            drop(writer.write_all(&bytes).and_then(|()| writer.write_all(body)));
         });
         read_answer(stream, &self.method)
     }

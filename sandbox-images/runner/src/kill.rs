@@ -57,12 +57,7 @@ fn living(uid: u32) -> Vec<Pid> {
     entries
         .flatten()
         .filter_map(|entry| {
-            let pid = entry
-                .file_name()
-                .to_str()?
-                .parse()
-                .ok()
-                .and_then(Pid::from_raw)?;
+            let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
             belongs(&entry.path(), uid).then_some(pid)
         })
         .collect()
@@ -73,9 +68,7 @@ fn belongs(process: &Path, uid: u32) -> bool {
         return false;
     };
     let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+        status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
     };
     let dead = matches!(field("State:"), Some("Z" | "X"));
     !dead && field("Uid:").and_then(|value| value.parse().ok()) == Some(uid)

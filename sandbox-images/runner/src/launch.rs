@@ -58,11 +58,7 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     pub(crate) fn new(reaper: Rc<Reaper>) -> Self {
-        Self {
-            reaper,
-            ready: RefCell::default(),
-            spawner: RefCell::default(),
-        }
+        Self { reaper, ready: RefCell::default(), spawner: RefCell::default() }
     }
 
     /// Starts a helper ahead of the first call. A failure shows when a tool is started.
@@ -88,11 +84,7 @@ impl Launcher {
                 return Ok(helper);
             }
         }
-        if self.spawner.borrow().is_some() {
-            self.make().await
-        } else {
-            self.start()
-        }
+        if self.spawner.borrow().is_some() { self.make().await } else { self.start() }
     }
 
     /// Has the spawner make a helper; starts one if it cannot.
@@ -117,12 +109,7 @@ impl Launcher {
                 None => spawner.insert(self.start_spawner()?),
             };
             let (ours, theirs) = StdStream::pair()?;
-            let fds = [
-                theirs.as_fd(),
-                stdin.as_fd(),
-                output.as_fd(),
-                errors.as_fd(),
-            ];
+            let fds = [theirs.as_fd(), stdin.as_fd(), output.as_fd(), errors.as_fd()];
             send(orders, &fds)?;
             ours.set_nonblocking(true)?;
             UnixStream::from_std(ours)?
@@ -187,18 +174,11 @@ impl Control {
         let lost = |error: io::Error| format!("cannot reach the helper: {error}");
         let plan = serde_json::to_vec(plan).map_err(|error| lost(error.into()))?;
         let length = u32::try_from(plan.len()).unwrap_or(u32::MAX);
-        self.0
-            .write_all(&length.to_be_bytes())
-            .await
-            .map_err(lost)?;
+        self.0.write_all(&length.to_be_bytes()).await.map_err(lost)?;
         self.0.write_all(&plan).await.map_err(lost)?;
         let mut message = Vec::new();
         // A tool that starts ends the line; a reset means the same.
         self.0.take(MESSAGE).read_to_end(&mut message).await.ok();
-        if message.is_empty() {
-            Ok(())
-        } else {
-            Err(String::from_utf8_lossy(&message).into())
-        }
+        if message.is_empty() { Ok(()) } else { Err(String::from_utf8_lossy(&message).into()) }
     }
 }

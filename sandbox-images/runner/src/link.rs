@@ -35,10 +35,7 @@ pub(crate) fn open() -> io::Result<Buffered> {
         output: Sender::from_owned_fd_unchecked(prepare(rustix::stdio::stdout())?)?,
         stuck: None,
     };
-    Ok(BufReader::with_capacity(
-        16 << 10,
-        BufWriter::with_capacity(32 << 10, link),
-    ))
+    Ok(BufReader::with_capacity(16 << 10, BufWriter::with_capacity(32 << 10, link)))
 }
 
 fn prepare(fd: impl AsFd) -> io::Result<OwnedFd> {

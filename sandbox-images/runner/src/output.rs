@@ -51,16 +51,8 @@ impl Output {
     /// Forwards at most `cap` bytes of both pipes together.
     pub(crate) fn new(stdout: pipe::Receiver, stderr: pipe::Receiver, cap: u64) -> Self {
         Self {
-            stdout: Source {
-                pipe: Some(stdout),
-                kind: Kind::Stdout,
-                seen: 0,
-            },
-            stderr: Source {
-                pipe: Some(stderr),
-                kind: Kind::Stderr,
-                seen: 0,
-            },
+            stdout: Source { pipe: Some(stdout), kind: Kind::Stdout, seen: 0 },
+            stderr: Source { pipe: Some(stderr), kind: Kind::Stderr, seen: 0 },
             buffer: vec![0; HEADER + CHUNK],
             start: 0,
             end: 0,
@@ -123,11 +115,7 @@ impl Output {
     }
 
     async fn flush(&mut self, wire: &Wire) -> io::Result<()> {
-        while let Some(rest) = self
-            .buffer
-            .get(self.start..self.end)
-            .filter(|r| !r.is_empty())
-        {
+        while let Some(rest) = self.buffer.get(self.start..self.end).filter(|r| !r.is_empty()) {
             self.start += wire.write(rest).await?;
         }
         Ok(())
@@ -135,11 +123,7 @@ impl Output {
 
     /// Reads once without waiting, into a frame; says whether there may be more.
     fn take(&mut self, kind: Kind, read: Read) -> bool {
-        let source = if kind == Kind::Stdout {
-            &mut self.stdout
-        } else {
-            &mut self.stderr
-        };
+        let source = if kind == Kind::Stdout { &mut self.stdout } else { &mut self.stderr };
         let Some(pipe) = &source.pipe else {
             return false;
         };

@@ -31,14 +31,9 @@ impl Port {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let greeting = serde_json::to_vec(&Open {
-            nonce: nonce.into(),
-        })?;
+        let greeting = serde_json::to_vec(&Open { nonce: nonce.into() })?;
         let greeting: Rc<[u8]> = frame(Kind::Open, &greeting).into();
-        Ok(Self {
-            address,
-            task: spawn_local(accept(listener, opens, greeting)),
-        })
+        Ok(Self { address, task: spawn_local(accept(listener, opens, greeting)) })
     }
 
     /// What goes into the proxy variables of the tool.

@@ -65,9 +65,7 @@ impl Reaper {
         // One that is gone already drops the sender, which says so.
         if test_kill_process(pid).is_ok() {
             let number = pid.as_raw_nonzero().get();
-            self.children
-                .borrow_mut()
-                .insert(number, (Watched::Adopted, sender));
+            self.children.borrow_mut().insert(number, (Watched::Adopted, sender));
         }
         receiver
     }
@@ -76,9 +74,7 @@ impl Reaper {
     pub(crate) fn watch(&self, child: Child) -> (Option<Pid>, oneshot::Receiver<Ended>) {
         let (sender, receiver) = oneshot::channel();
         let pid = i32::try_from(child.id()).unwrap_or_default();
-        self.children
-            .borrow_mut()
-            .insert(pid, (Watched::Child(child), sender));
+        self.children.borrow_mut().insert(pid, (Watched::Child(child), sender));
         (Pid::from_raw(pid), receiver)
     }
 

@@ -73,12 +73,7 @@ pub(crate) fn send(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> 
     if !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(
-        socket,
-        &[IoSlice::new(&[0])],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
+    sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
@@ -88,21 +83,12 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Vec<OwnedFd>> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let flags = RecvFlags::CMSG_CLOEXEC;
-    recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut byte)],
-        &mut control,
-        flags,
-    )?;
+    recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)?;
     let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(some) = message {
             fds.extend(some);
         }
     }
-    if fds.is_empty() {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    } else {
-        Ok(fds)
-    }
+    if fds.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(fds) }
 }

@@ -69,13 +69,7 @@ fn prepare() -> io::Result<UnixStream> {
 /// What children inherit.
 pub(crate) fn restrict() -> io::Result<()> {
     set_no_new_privs(true)?;
-    setrlimit(
-        Resource::Core,
-        Rlimit {
-            current: Some(0),
-            maximum: Some(0),
-        },
-    )?;
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     Ok(())
 }
 
@@ -100,11 +94,8 @@ fn start(plan: &Plan) -> String {
     let Some((program, arguments)) = plan.argv.split_first() else {
         return "the command is empty".into();
     };
-    let error = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(plan.env.iter().cloned())
-        .exec();
+    let error =
+        Command::new(program).args(arguments).env_clear().envs(plan.env.iter().cloned()).exec();
     format!("cannot start `{program}`: {error}")
 }
 
@@ -116,19 +107,12 @@ fn confine(plan: &Plan) -> Result<(), String> {
 }
 
 fn give_up(plan: &Plan) -> io::Result<()> {
-    for (resource, wanted) in [
-        (Resource::Nofile, plan.open_files),
-        (Resource::Fsize, plan.file_bytes),
-    ] {
+    for (resource, wanted) in
+        [(Resource::Nofile, plan.open_files), (Resource::Fsize, plan.file_bytes)]
+    {
         let hard = getrlimit(resource).maximum;
         let value = Some(hard.map_or(wanted, |hard| wanted.min(hard)));
-        setrlimit(
-            resource,
-            Rlimit {
-                current: value,
-                maximum: value,
-            },
-        )?;
+        setrlimit(resource, Rlimit { current: value, maximum: value })?;
     }
     let (user, group) = (Uid::from_raw(plan.user), Gid::from_raw(plan.user));
     set_thread_groups(&[])?;

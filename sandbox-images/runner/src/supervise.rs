@@ -41,9 +41,7 @@ pub(crate) fn main() -> ExitCode {
         .and_then(|()| set_child_subreaper(Some(getpid())))
         .map_err(io::Error::from)
         .and_then(|()| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             LocalSet::new().block_on(&runtime, supervise())
         });
     kill::all();
@@ -74,10 +72,7 @@ async fn supervise() -> io::Result<()> {
 }
 
 fn announce(cgroup: &Cgroup) -> io::Result<()> {
-    let ready = Ready {
-        protocol: PROTOCOL,
-        limits: cgroup.limits(),
-    };
+    let ready = Ready { protocol: PROTOCOL, limits: cgroup.limits() };
     let mut line = serde_json::to_vec(&ready)?;
     line.push(b'\n');
     let mut rest = line.as_slice();
@@ -127,9 +122,7 @@ async fn drive(
     };
     if finished {
         kill::all();
-        timeout(FLUSH, poll_fn(|cx| connection.poll_close(cx)))
-            .await
-            .ok();
+        timeout(FLUSH, poll_fn(|cx| connection.poll_close(cx))).await.ok();
     }
     Ok(())
 }

@@ -121,9 +121,7 @@ impl Body {
                 self.write(&fields, arguments).map(Some)
             }
             Shape::Fields(fields) => {
-                let any = fields
-                    .iter()
-                    .any(|field| arguments.contains_key(&field.argument));
+                let any = fields.iter().any(|field| arguments.contains_key(&field.argument));
                 if !any && !self.required {
                     return Ok(None);
                 }
@@ -174,10 +172,7 @@ impl Body {
     }
 
     fn content(&self, bytes: Vec<u8>) -> Content {
-        Content {
-            media: self.media.clone(),
-            bytes,
-        }
+        Content { media: self.media.clone(), bytes }
     }
 
     fn write_parts(&self, given: &[(&Field, &Value)]) -> Result<Content, Error> {
@@ -211,10 +206,8 @@ impl Body {
 
     /// The boundary is a digest of the parts, so that equal calls make equal bytes.
     fn join_parts(&self, parts: &[(String, Vec<u8>)]) -> Content {
-        let seed: String = parts
-            .iter()
-            .map(|(head, bytes)| format!("{head}{}", encode(bytes)))
-            .collect();
+        let seed: String =
+            parts.iter().map(|(head, bytes)| format!("{head}{}", encode(bytes))).collect();
         let boundary = format!("switchboard-{}", short(&seed, 32));
         let mut bytes = Vec::new();
         for (head, content) in parts {
@@ -223,10 +216,7 @@ impl Body {
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        Content {
-            media: format!("multipart/form-data; boundary={boundary}"),
-            bytes,
-        }
+        Content { media: format!("multipart/form-data; boundary={boundary}"), bytes }
     }
 }
 
@@ -239,7 +229,5 @@ fn decode(argument: &str, value: &Value) -> Result<Vec<u8>, Error> {
 
 /// As the HTML standard escapes names in multipart headers.
 fn quote(name: &str) -> String {
-    name.replace('"', "%22")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -10,11 +10,7 @@ use super::{Parameter, Style};
 use crate::catalog::error::Error;
 
 /// Everything but RFC 3986 unreserved characters.
-const STRICT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const STRICT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Reserved characters stay, but none that ends a value or the query.
 const RESERVED: &AsciiSet = &STRICT
     .remove(b':')
@@ -30,12 +26,7 @@ const RESERVED: &AsciiSet = &STRICT
     .remove(b';')
     .remove(b'=');
 /// Literal text of a path template: what may stand in a path stays, escapes included.
-const LITERAL: &AsciiSet = &RESERVED
-    .remove(b'&')
-    .remove(b'+')
-    .remove(b'%')
-    .remove(b'\'')
-    .add(b'?');
+const LITERAL: &AsciiSet = &RESERVED.remove(b'&').remove(b'+').remove(b'%').remove(b'\'').add(b'?');
 
 /// The shapes that styles are defined for.
 pub(super) enum Values<'v> {
@@ -130,10 +121,7 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
         (None, Values::Map(_)) => Vec::new(),
     };
     if items.iter().all(String::is_empty) {
-        return Err(Error::argument(
-            &parameter.argument,
-            "must not be empty in a path",
-        ));
+        return Err(Error::argument(&parameter.argument, "must not be empty in a path"));
     }
     let each = parameter.explode;
     Ok(match parameter.style {
@@ -169,10 +157,9 @@ pub(super) fn query(parameter: &Parameter, value: &Value) -> Result<Vec<String>,
     };
     Ok(match (Values::read(parameter, value)?, parameter.explode) {
         (Values::One(text), _) => vec![format!("{name}={}", encode_value(&text))],
-        (Values::List(items), true) => items
-            .iter()
-            .map(|item| format!("{name}={}", encode_value(item)))
-            .collect(),
+        (Values::List(items), true) => {
+            items.iter().map(|item| format!("{name}={}", encode_value(item))).collect()
+        }
         (Values::Map(members), true) => members
             .iter()
             .map(|(key, member)| format!("{}={}", encode(key), encode_value(member)))
@@ -221,10 +208,7 @@ pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Err
             Values::Map(_) => String::new(),
         },
     };
-    if text
-        .bytes()
-        .all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
-    {
+    if text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b)) {
         Ok(text)
     } else {
         Err(Error::argument(
@@ -238,10 +222,9 @@ pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Err
 pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, Error> {
     let name = encode(&parameter.name);
     Ok(match (Values::read(parameter, value)?, parameter.explode) {
-        (Values::List(items), true) => items
-            .iter()
-            .map(|item| format!("{name}={}", encode(item)))
-            .collect(),
+        (Values::List(items), true) => {
+            items.iter().map(|item| format!("{name}={}", encode(item))).collect()
+        }
         (Values::Map(members), true) => members
             .iter()
             .map(|(key, member)| format!("{}={}", encode(key), encode(member)))

@@ -92,12 +92,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    const PLAIN: Self = Self {
-        style: Style::Form,
-        explode: true,
-        json: false,
-        bytes: false,
-    };
+    const PLAIN: Self = Self { style: Style::Form, explode: true, json: false, bytes: false };
 }
 
 /// Reads an operation's body. `alone` says that there are no parameters beside it.
@@ -136,9 +131,7 @@ pub(super) fn read<'a>(
         format,
         required,
         content,
-        description: body
-            .text("description")
-            .filter(|text| !text.trim().is_empty()),
+        description: body.text("description").filter(|text| !text.trim().is_empty()),
     }))
 }
 
@@ -163,10 +156,7 @@ fn choose<'a>(
     let Some((media, kind, content)) = best else {
         let message = match names.as_slice() {
             [] => "has a body without content".to_owned(),
-            names => format!(
-                "has a body of `{}`, which is not supported",
-                names.join("`, `")
-            ),
+            names => format!("has a body of `{}`, which is not supported", names.join("`, `")),
         };
         return Err(converter.reason(body, message));
     };
@@ -213,9 +203,7 @@ fn wire<'a>(
         return Wire::PLAIN;
     }
     let encoding = content.get("encoding").and_then(|all| all.get(name));
-    let style = encoding
-        .as_ref()
-        .and_then(|encoding| encoding.text("style"));
+    let style = encoding.as_ref().and_then(|encoding| encoding.text("style"));
     let explode = encoding
         .as_ref()
         .and_then(|encoding| encoding.value.get("explode"))
@@ -234,9 +222,7 @@ fn wire<'a>(
         style: style_value,
         explode: explode.unwrap_or(style_value == Style::Form),
         json: style.is_none() && is_object(converter, inner, 16)
-            || items
-                .as_ref()
-                .is_some_and(|items| is_object(converter, items, 16))
+            || items.as_ref().is_some_and(|items| is_object(converter, items, 16))
                 && style.is_none(),
         bytes: format == Format::Multipart
             && (is_bytes(inner) || items.as_ref().is_some_and(is_bytes)),
@@ -253,11 +239,9 @@ pub(super) fn is_bytes(schema: &Spot<'_>) -> bool {
 /// Names of a flat body's members.
 pub(super) fn names(plan: Option<&Plan<'_>>) -> BTreeSet<String> {
     match plan.map(|plan| &plan.content) {
-        Some(Content::Fields(flat, _)) => flat
-            .members
-            .iter()
-            .map(|(name, _)| (*name).to_owned())
-            .collect(),
+        Some(Content::Fields(flat, _)) => {
+            flat.members.iter().map(|(name, _)| (*name).to_owned()).collect()
+        }
         Some(Content::Whole(_) | Content::All(_)) | None => BTreeSet::new(),
     }
 }

@@ -41,10 +41,7 @@ impl Document {
     pub(super) fn open(path: &Path) -> Result<Self, Fault> {
         let unreadable = |error| Fault::new("", format!("cannot be read: {error}"));
         let real = path.canonicalize().map_err(unreadable)?;
-        let folder = real
-            .parent()
-            .unwrap_or_else(|| Path::new("/"))
-            .to_path_buf();
+        let folder = real.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
         let value = yaml::parse(&read_text(&real)?)?;
         let name = real.file_name().map(PathBuf::from).unwrap_or_default();
         let mut document = Self::from_value(value, name)?;
@@ -55,12 +52,7 @@ impl Document {
     fn from_value(value: Value, path: PathBuf) -> Result<Self, Fault> {
         let version = version(&value)?;
         let index = HashMap::from([(path.clone(), 0)]);
-        Ok(Self {
-            version,
-            files: vec![File { path, value }],
-            index,
-            broken: HashMap::new(),
-        })
+        Ok(Self { version, files: vec![File { path, value }], index, broken: HashMap::new() })
     }
 
     /// Reads the named files until no new one is named.
@@ -71,10 +63,8 @@ impl Document {
             let mut wanted = Vec::new();
             gather(&file.value, &mut wanted);
             let base = file.path.clone();
-            let names: Vec<PathBuf> = wanted
-                .into_iter()
-                .filter_map(|reference| beside(&base, reference).ok())
-                .collect();
+            let names: Vec<PathBuf> =
+                wanted.into_iter().filter_map(|reference| beside(&base, reference).ok()).collect();
             next += 1;
             for name in names {
                 if self.index.contains_key(&name) || self.broken.contains_key(&name) {
@@ -110,9 +100,7 @@ impl Document {
 
     /// The root value of a file.
     pub(super) fn root(&self, file: usize) -> &Value {
-        self.files
-            .get(file)
-            .map_or(&Value::Null, |file| &file.value)
+        self.files.get(file).map_or(&Value::Null, |file| &file.value)
     }
 
     /// A place as it stands in a message: the pointer, after the file when it is not the main one.
@@ -126,10 +114,7 @@ impl Document {
 
 fn version(value: &Value) -> Result<Version, Fault> {
     let Some(map) = value.as_object() else {
-        return Err(Fault::new(
-            "",
-            "is not an OpenAPI document: no object at its root",
-        ));
+        return Err(Fault::new("", "is not an OpenAPI document: no object at its root"));
     };
     if let Some(old) = map.get("swagger") {
         let message = format!(
@@ -154,9 +139,7 @@ fn version(value: &Value) -> Result<Version, Fault> {
 }
 
 fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Collects every reference to another file.
@@ -188,9 +171,7 @@ fn beside(base: &Path, reference: &str) -> Result<PathBuf, String> {
         .map_err(|error| format!("is not UTF-8: {error}"))?;
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
     if scheme || target.starts_with('/') || target.contains('\\') {
         return Err("leaves the document, and references are never fetched".to_owned());
@@ -207,9 +188,7 @@ fn load(folder: &Path, name: &Path, room: &mut u64) -> Result<Value, String> {
         return Err("is neither JSON nor YAML by its name".to_owned());
     }
     let path = folder.join(name);
-    let real = path
-        .canonicalize()
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let real = path.canonicalize().map_err(|error| format!("cannot be read: {error}"))?;
     if !real.starts_with(folder) || real.components().any(|part| part == Component::ParentDir) {
         return Err("leaves the folder of the document by a symbolic link".to_owned());
     }

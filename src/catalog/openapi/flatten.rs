@@ -65,8 +65,7 @@ fn add<'a>(
         }
     }
     let required = schema.value.get("required").and_then(Value::as_array);
-    flat.required
-        .extend(required.into_iter().flatten().filter_map(Value::as_str));
+    flat.required.extend(required.into_iter().flatten().filter_map(Value::as_str));
     flat.hidden.extend(converter.hidden(&schema, 0));
     for part in schema.get("allOf").iter().flat_map(Spot::items) {
         add(converter, &part, flat, fuel)?;
@@ -103,7 +102,5 @@ pub(super) fn is_object<'a>(converter: &Converter<'a>, schema: &Spot<'a>, fuel: 
     schema.value.get("properties").is_some()
         || all(parts("oneOf"))
         || all(parts("anyOf"))
-        || parts("allOf")
-            .iter()
-            .any(|part| is_object(converter, part, fuel))
+        || parts("allOf").iter().any(|part| is_object(converter, part, fuel))
 }

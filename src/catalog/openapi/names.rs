@@ -44,11 +44,7 @@ pub(in crate::catalog) fn from_id(prefix: &str, id: &str) -> String {
 
 /// The name of an operation without an id, from its method and path.
 pub(super) fn from_path(prefix: &str, method: &str, path: &str) -> String {
-    let words = format!(
-        "{}{}",
-        method.to_ascii_lowercase(),
-        path.replace(['{', '}'], "")
-    );
+    let words = format!("{}{}", method.to_ascii_lowercase(), path.replace(['{', '}'], ""));
     marked(prefix, &words, &format!("{method} {path}"))
 }
 
@@ -85,10 +81,7 @@ pub(super) struct Arguments {
 impl Arguments {
     /// `wanted` holds every name that some place uses, so that no made-up name can meet one.
     pub(super) fn new(wanted: BTreeSet<String>) -> Self {
-        Self {
-            wanted,
-            given: BTreeMap::new(),
-        }
+        Self { wanted, given: BTreeMap::new() }
     }
 
     /// The argument for `name` in `place`.

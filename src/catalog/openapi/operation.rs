@@ -57,13 +57,7 @@ pub(super) fn draft<'a>(
     subject: &Subject<'_, 'a>,
     settings: &ServerSettings,
 ) -> Result<Draft, Reason> {
-    let Subject {
-        root,
-        item,
-        operation,
-        method,
-        path,
-    } = *subject;
+    let Subject { root, item, operation, method, path } = *subject;
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     check_path(converter, operation, (path, query))?;
     let server = servers::choose(converter.document, [operation, item, root], settings)?;
@@ -159,9 +153,7 @@ fn add_parameter<'a>(
     if declared.required {
         input.required.push(wire.argument.clone().into());
     }
-    input
-        .properties
-        .insert(wire.argument.clone(), Value::Object(schema));
+    input.properties.insert(wire.argument.clone(), Value::Object(schema));
     Ok(wire)
 }
 
@@ -196,12 +188,7 @@ fn add_body<'a>(
         }
         Content::Fields(..) => Shape::Fields(add_fields(converter, arguments, input, &plan)?),
     };
-    Ok(Body {
-        media: plan.media,
-        format: plan.format,
-        shape,
-        required,
-    })
+    Ok(Body { media: plan.media, format: plan.format, shape, required })
 }
 
 fn whole_text(plan: &Plan<'_>, schema: &Map<String, Value>) -> String {
@@ -211,9 +198,7 @@ fn whole_text(plan: &Plan<'_>, schema: &Map<String, Value>) -> String {
         Format::Bytes => ", as base64 text",
         Format::Json | Format::Form | Format::Multipart | Format::Text => "",
     };
-    format!("The whole request body ({}){how}. {more}", plan.media)
-        .trim_end()
-        .to_owned()
+    format!("The whole request body ({}){how}. {more}", plan.media).trim_end().to_owned()
 }
 
 fn add_fields<'a>(
@@ -233,9 +218,7 @@ fn add_fields<'a>(
             true => file_schema(converter, member),
             false => as_object(converter.convert(member)?),
         };
-        input
-            .properties
-            .insert(argument.clone(), Value::Object(schema));
+        input.properties.insert(argument.clone(), Value::Object(schema));
         if flat.required.contains(name) {
             needed.push(argument.clone());
         }
@@ -322,10 +305,7 @@ fn close<'a>(
 
 fn describe(converter: &mut Converter<'_>, subject: &Subject<'_, '_>) -> String {
     let part = |key: &str| {
-        let text = subject
-            .operation
-            .text(key)
-            .or_else(|| subject.item.text(key));
+        let text = subject.operation.text(key).or_else(|| subject.item.text(key));
         text.map(str::trim).filter(|text| !text.is_empty())
     };
     match (part("summary"), part("description")) {

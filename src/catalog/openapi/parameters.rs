@@ -74,11 +74,7 @@ fn read_one<'a>(
     spot: &Spot<'a>,
 ) -> Result<Option<Declared<'a>>, Reason> {
     let Some(name) = spot.text("name").filter(|name| !name.is_empty()) else {
-        converter.note(
-            spot,
-            "name",
-            "is missing, so the parameter cannot be sent; left out",
-        );
+        converter.note(spot, "name", "is missing, so the parameter cannot be sent; left out");
         return Ok(None);
     };
     let place = match spot.text("in") {
@@ -108,9 +104,7 @@ fn read_one<'a>(
             json,
         },
         required: place == Place::Path || flag("required").unwrap_or(false),
-        description: spot
-            .text("description")
-            .filter(|text| !text.trim().is_empty()),
+        description: spot.text("description").filter(|text| !text.trim().is_empty()),
         schema,
     }))
 }

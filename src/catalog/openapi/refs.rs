@@ -22,21 +22,13 @@ pub(super) struct Spot<'a> {
 
 impl<'a> Spot<'a> {
     pub(super) fn new(file: usize, pointer: impl Into<String>, value: &'a Value) -> Self {
-        Self {
-            file,
-            pointer: pointer.into(),
-            value,
-        }
+        Self { file, pointer: pointer.into(), value }
     }
 
     /// A member of this value, if it is there.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let value = self.value.get(key)?;
-        Some(Self::new(
-            self.file,
-            format!("{}/{}", self.pointer, escape(key)),
-            value,
-        ))
+        Some(Self::new(self.file, format!("{}/{}", self.pointer, escape(key)), value))
     }
 
     /// The items of this value, when it is a list.
@@ -50,14 +42,10 @@ impl<'a> Spot<'a> {
 
     /// The members of this value, when it is an object.
     pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, Self)> {
-        self.value
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(key, value)| {
-                let pointer = format!("{}/{}", self.pointer, escape(key));
-                (key.as_str(), Self::new(self.file, pointer, value))
-            })
+        self.value.as_object().into_iter().flatten().map(|(key, value)| {
+            let pointer = format!("{}/{}", self.pointer, escape(key));
+            (key.as_str(), Self::new(self.file, pointer, value))
+        })
     }
 
     /// A member that is text.
@@ -123,8 +111,7 @@ impl Document {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return Err(fail("names an anchor; only JSON Pointers are supported"));
         }
-        self.walk(file, &fragment, MAX_CHAIN)
-            .ok_or_else(|| fail("points at nothing"))
+        self.walk(file, &fragment, MAX_CHAIN).ok_or_else(|| fail("points at nothing"))
     }
 
     fn walk(&self, file: usize, fragment: &str, fuel: usize) -> Option<Spot<'_>> {
@@ -153,10 +140,6 @@ impl Document {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
         };
-        Some(Spot::new(
-            at.file,
-            format!("{}/{}", at.pointer, escape(key)),
-            value,
-        ))
+        Some(Spot::new(at.file, format!("{}/{}", at.pointer, escape(key)), value))
     }
 }

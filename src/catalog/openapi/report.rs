@@ -16,10 +16,7 @@ pub(super) type Reason = Note;
 
 impl Note {
     pub(super) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            message: message.into(),
-        }
+        Self { place: place.into(), message: message.into() }
     }
 }
 

@@ -165,13 +165,7 @@ impl<'a> Converter<'a> {
             .replace("~1", "/")
             .replace("~0", "~")
             .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "_-.".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
+            .map(|c| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' })
             .take(64)
             .collect();
         if base.is_empty() {
@@ -193,11 +187,7 @@ impl<'a> Converter<'a> {
         spot: &Spot<'a>,
         source: &'a Map<String, Value>,
     ) -> Result<Map<String, Value>, Reason> {
-        let mut work = Work {
-            spot,
-            source,
-            out: Map::new(),
-        };
+        let mut work = Work { spot, source, out: Map::new() };
         for (key, value) in source {
             self.keyword(&mut work, key, value)?;
         }
@@ -232,9 +222,6 @@ fn is_leaf(value: &Value) -> bool {
     let Some(map) = value.as_object() else {
         return true;
     };
-    let listed = map
-        .get("enum")
-        .and_then(Value::as_array)
-        .map_or(0, Vec::len);
+    let listed = map.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
     map.len() + listed <= MAX_INLINE && !NESTING.iter().any(|key| map.contains_key(*key))
 }

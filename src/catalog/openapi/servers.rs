@@ -36,10 +36,7 @@ pub(super) fn choose(
         servers.items().next()
     });
     let (place, text) = match &named {
-        Some(spot) => (
-            document.describe(spot.file, &spot.pointer),
-            fill(spot, settings),
-        ),
+        Some(spot) => (document.describe(spot.file, &spot.pointer), fill(spot, settings)),
         None => ("#/servers".to_owned(), Ok("/".to_owned())),
     };
     let fail = |why: String| Reason::new(place.clone(), why);
@@ -67,9 +64,7 @@ fn fill(spot: &Spot<'_>, settings: &ServerSettings) -> Result<String, String> {
     let mut text = String::new();
     let mut rest = spot.text("url").ok_or("server has no `url`")?;
     while let Some((before, after)) = rest.split_once('{') {
-        let (name, tail) = after
-            .split_once('}')
-            .ok_or("server has an unclosed `{` in its URL")?;
+        let (name, tail) = after.split_once('}').ok_or("server has an unclosed `{` in its URL")?;
         let variable = spot.value.get("variables").and_then(|all| all.get(name));
         let default = variable.and_then(|variable| variable.get("default"));
         let value = match (settings.variables.get(name), default) {

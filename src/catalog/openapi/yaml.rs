@@ -23,10 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Fault> {
             Err(error) => {
                 return parse_yaml(text).map_err(|_not_yaml_either| {
                     let place = format!("line {}", error.line());
-                    Fault::new(
-                        place,
-                        format!("is not JSON: {}", one_line(&error.to_string())),
-                    )
+                    Fault::new(place, format!("is not JSON: {}", one_line(&error.to_string())))
                 });
             }
         }
@@ -38,9 +35,8 @@ fn parse_yaml(text: &str) -> Result<Value, Fault> {
     match serde_saphyr::from_str_with_options::<Node>(text, options()) {
         Ok(Node(value)) => Ok(value),
         Err(error) => {
-            let place = error
-                .location()
-                .map_or_else(String::new, |at| format!("line {}", at.line()));
+            let place =
+                error.location().map_or_else(String::new, |at| format!("line {}", at.line()));
             let message = format!("is not YAML: {}", one_line(&error.to_string()));
             Err(Fault::new(place, message))
         }

@@ -47,10 +47,7 @@ fn yaml_is_read_by_the_core_schema() {
     );
     let (found, _) = read(&text);
     let listed = &found[0].draft.input_schema["properties"]["x"]["enum"];
-    assert_eq!(
-        listed,
-        &serde_json::json!(["on", "off", "no", "yes", "2024-01-02", "0755"])
-    );
+    assert_eq!(listed, &serde_json::json!(["on", "off", "no", "yes", "2024-01-02", "0755"]));
     assert_eq!(
         found[0].draft.target.headers,
         [("accept".to_owned(), "application/json".to_owned())]
@@ -86,10 +83,7 @@ fn every_operation_is_accounted_for() {
   /d: {put: {operationId: d, tags: [keep], requestBody: {content: {application/xml: {schema: {type: object}}}}}}\n";
     let (found, report) = read(text);
     assert_eq!(found.len(), 2);
-    assert_eq!(
-        report.operations,
-        report.imported.len() + report.skipped.len() + report.excluded
-    );
+    assert_eq!(report.operations, report.imported.len() + report.skipped.len() + report.excluded);
     assert_eq!(report.operations, 6);
     let mut settings = Settings::default();
     settings.servers.server = Some("https://a.example".to_owned());
@@ -110,27 +104,14 @@ paths:
     let (found, _) = read_with(text, &Settings::default());
     let urls: Vec<String> = found
         .iter()
-        .map(|one| {
-            one.draft
-                .target
-                .request(&serde_json::json!({}))
-                .unwrap()
-                .url
-        })
+        .map(|one| one.draft.target.request(&serde_json::json!({})).unwrap().url)
         .collect();
     assert_eq!(
         urls,
-        [
-            "https://eu.root.example/v2/a",
-            "https://path.example/b",
-            "http://op.example:8080/x/b"
-        ]
+        ["https://eu.root.example/v2/a", "https://path.example/b", "http://op.example:8080/x/b"]
     );
     let mut settings = Settings::default();
-    settings
-        .servers
-        .variables
-        .insert("region".to_owned(), "us".to_owned());
+    settings.servers.variables.insert("region".to_owned(), "us".to_owned());
     let (found, _) = read_with(text, &settings);
     assert_eq!(found[0].draft.target.server, "https://us.root.example/v2");
 }
@@ -145,26 +126,12 @@ fn relative_servers_need_a_location() {
     let mut settings = Settings::default();
     settings.servers.location = Some("https://gw.example/specs/shop/openapi.json".to_owned());
     for (servers, wanted) in [
-        (
-            "servers: [{url: /shop/v2/}]",
-            "https://gw.example/shop/v2/items",
-        ),
-        (
-            "servers: [{url: ../live}]",
-            "https://gw.example/specs/live/items",
-        ),
+        ("servers: [{url: /shop/v2/}]", "https://gw.example/shop/v2/items"),
+        ("servers: [{url: ../live}]", "https://gw.example/specs/live/items"),
         ("", "https://gw.example/items"),
     ] {
         let (found, _) = read_with(&text(servers), &settings);
-        assert_eq!(
-            found[0]
-                .draft
-                .target
-                .request(&serde_json::json!({}))
-                .unwrap()
-                .url,
-            wanted
-        );
+        assert_eq!(found[0].draft.target.request(&serde_json::json!({})).unwrap().url, wanted);
     }
     for servers in [
         "servers: [{url: /shop}]",
@@ -175,11 +142,7 @@ fn relative_servers_need_a_location() {
     ] {
         let (found, report) = read_with(&text(servers), &Settings::default());
         assert!(found.is_empty(), "{servers}");
-        assert!(
-            report.skipped[0].reason.contains("server"),
-            "{:?}",
-            report.skipped
-        );
+        assert!(report.skipped[0].reason.contains("server"), "{:?}", report.skipped);
     }
 }
 
@@ -217,11 +180,7 @@ fn documents_in_several_files_stay_inside_their_folder() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("in");
     fs::create_dir_all(root.join("paths")).unwrap();
-    fs::write(
-        folder.path().join("outside.yaml"),
-        "get: {operationId: c}\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("outside.yaml"), "get: {operationId: c}\n").unwrap();
     std::os::unix::fs::symlink(folder.path().join("outside.yaml"), root.join("link.yaml")).unwrap();
     let main = "openapi: 3.0.3\ninfo: {title: M, version: '1'}\nservers: [{url: 'https://m.example'}]\npaths:
   /a: {$ref: 'paths/a.yaml'}
@@ -253,15 +212,8 @@ fn documents_in_several_files_stay_inside_their_folder() {
     let (found, report) = openapi::read(&root.join("main.yaml"), &Settings::default());
     let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["a", "b"], "{report:#?}");
-    assert_eq!(
-        found[0].draft.input_schema["properties"]["q"]["maxLength"],
-        3
-    );
-    let reasons: Vec<&str> = report
-        .skipped
-        .iter()
-        .map(|one| one.reason.as_str())
-        .collect();
+    assert_eq!(found[0].draft.input_schema["properties"]["q"]["maxLength"], 3);
+    let reasons: Vec<&str> = report.skipped.iter().map(|one| one.reason.as_str()).collect();
     assert!(
         reasons[0].contains("leaves the folder") && reasons[1].contains("symbolic link"),
         "{reasons:?}"

@@ -70,11 +70,7 @@ fn image(name: &str) -> Option<String> {
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog
-        .tools()
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect()
+    catalog.tools().iter().map(|tool| tool.name.as_str()).collect()
 }
 
 #[test]
@@ -91,20 +87,9 @@ fn a_manifest_becomes_a_tool_with_the_documented_defaults() {
         (limits.wall, limits.memory, limits.cpu_millis),
         (Duration::from_secs(3), 512 << 20, 1000)
     );
-    assert_eq!(
-        (limits.processes, tool.profile.egress.is_none()),
-        (64, true)
-    );
-    let order: Vec<&String> = tool.input_schema["properties"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .collect();
-    assert_eq!(
-        order,
-        ["text", "count"],
-        "arguments keep the author's order"
-    );
+    assert_eq!((limits.processes, tool.profile.egress.is_none()), (64, true));
+    let order: Vec<&String> = tool.input_schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(order, ["text", "count"], "arguments keep the author's order");
     assert!(matches!(&tool.target, Target::Command(command) if command.argv[0] == "wc"));
 }
 
@@ -115,39 +100,15 @@ fn what_is_wrong_with_a_manifest_is_named() {
     let said = |got: String, parts: &[&str]| {
         assert!(parts.iter().all(|part| got.contains(part)), "{got}");
     };
-    said(
-        replaced("risk =", "rissk ="),
-        &["line 2", "`rissk`", "did you mean `risk`"],
-    );
+    said(replaced("risk =", "rissk ="), &["line 2", "`rissk`", "did you mean `risk`"]);
     said(replaced("risk = 'read'\n", ""), &["risk"]);
-    said(
-        replaced("'Counts the words and lines of a text'", "' '"),
-        &["description", "empty"],
-    );
-    said(
-        replaced("type = 'object'\n", ""),
-        &["input_schema", "type = \"object\""],
-    );
-    said(
-        replaced("'{/text}'", "'{/texd}'"),
-        &["command.argv", "`texd`", "`text`"],
-    );
-    said(
-        replaced("'wc',", "'{/text}',"),
-        &["command.argv", "program"],
-    );
-    said(
-        replaced("profile = 'plain'", "profile = 'plian'"),
-        &["profile", "did you mean `plain`"],
-    );
-    said(
-        replaced("content = 'text'", "content = 'txet'"),
-        &["aliases.content"],
-    );
-    said(
-        replaced("'5m'", "'5 fortnights'"),
-        &["5 fortnights", "`ms`"],
-    );
+    said(replaced("'Counts the words and lines of a text'", "' '"), &["description", "empty"]);
+    said(replaced("type = 'object'\n", ""), &["input_schema", "type = \"object\""]);
+    said(replaced("'{/text}'", "'{/texd}'"), &["command.argv", "`texd`", "`text`"]);
+    said(replaced("'wc',", "'{/text}',"), &["command.argv", "program"]);
+    said(replaced("profile = 'plain'", "profile = 'plian'"), &["profile", "did you mean `plain`"]);
+    said(replaced("content = 'text'", "content = 'txet'"), &["aliases.content"]);
+    said(replaced("'5m'", "'5 fortnights'"), &["5 fortnights", "`ms`"]);
     said(
         replaced("maxLength = 100", "pattern = '(?!a)b'"),
         &["input_schema/properties/text/pattern", "look-around"],
@@ -156,14 +117,8 @@ fn what_is_wrong_with_a_manifest_is_named() {
         replaced("maxLength = 100", "'$ref' = '#/nowhere'"),
         &["input_schema", "points at nothing"],
     );
-    said(
-        replaced("maxLength = 100", "'$ref' = 'http://a.example/x'"),
-        &["leaves the schema"],
-    );
-    said(
-        replaced("[command]\nargv = ['wc', '{/text}']\n", ""),
-        &["neither"],
-    );
+    said(replaced("maxLength = 100", "'$ref' = 'http://a.example/x'"), &["leaves the schema"]);
+    said(replaced("[command]\nargv = ['wc', '{/text}']\n", ""), &["neither"]);
     said(policies.wrong("name = "), &["line 1"]);
     said(policies.wrong(""), &["description"]);
     policies.write("tools/t.toml", "x");
@@ -176,33 +131,19 @@ fn a_schema_can_be_json_text_or_a_file_inside_the_folder() {
     let policies = Policies::new();
     let head = "description = 'Says hello to somebody'\nrisk = 'read'\nprofile = 'plain'\n";
     let tail = "[command]\nargv = ['true']\n";
-    policies.write(
-        "tools/a.toml",
-        &format!("{head}input_schema = '{{\"type\":\"object\"}}'\n{tail}"),
-    );
-    policies.write(
-        "tools/b.toml",
-        &format!("{head}input_schema_file = 'tools/b.json'\n{tail}"),
-    );
-    policies.write(
-        "tools/b.json",
-        "{\"type\": \"object\", \"maxProperties\": 12345678901234567890}",
-    );
-    policies.write(
-        "tools/c.toml",
-        &format!("{head}input_schema_file = '../c.json'\n{tail}"),
-    );
+    policies
+        .write("tools/a.toml", &format!("{head}input_schema = '{{\"type\":\"object\"}}'\n{tail}"));
+    policies.write("tools/b.toml", &format!("{head}input_schema_file = 'tools/b.json'\n{tail}"));
+    policies
+        .write("tools/b.json", "{\"type\": \"object\", \"maxProperties\": 12345678901234567890}");
+    policies.write("tools/c.toml", &format!("{head}input_schema_file = '../c.json'\n{tail}"));
     let catalog = policies.load();
     assert_eq!(names(&catalog), ["a", "b"]);
     assert_eq!(
         catalog.get("b").unwrap().input_schema["maxProperties"].to_string(),
         "12345678901234567890"
     );
-    assert!(
-        catalog.problems()[0]
-            .message
-            .contains("leaves the policies folder")
-    );
+    assert!(catalog.problems()[0].message.contains("leaves the policies folder"));
 }
 
 #[test]
@@ -218,9 +159,7 @@ fn recursive_pointers_of_a_manifest_count_from_its_schema() {
     let loop_ = r##"{"type":"object","allOf":[{"$ref":"#"}]}"##;
     assert!(
         policies
-            .wrong(&format!(
-                "{head}input_schema = '{loop_}'\n[command]\nargv = ['true']\n"
-            ))
+            .wrong(&format!("{head}input_schema = '{loop_}'\n[command]\nargv = ['true']\n"))
             .contains("loop")
     );
 }
@@ -237,20 +176,10 @@ properties.id = { type = 'string' }\nproperties.limit = { type = 'integer' }\npr
     let Target::Http(target) = &catalog.get("t").unwrap().target else {
         panic!("an http tool");
     };
-    let request = target
-        .request(&json!({"id": "a/b", "limit": 5, "trace": "x"}))
-        .unwrap();
+    let request = target.request(&json!({"id": "a/b", "limit": 5, "trace": "x"})).unwrap();
     assert_eq!(request.url, "https://shop.example/api/a%2Fb/orders?limit=5");
-    assert!(
-        request
-            .headers
-            .contains(&("X-Trace".to_owned(), "x".to_owned()))
-    );
-    assert!(
-        request
-            .headers
-            .contains(&("x-version".to_owned(), "2".to_owned()))
-    );
+    assert!(request.headers.contains(&("X-Trace".to_owned(), "x".to_owned())));
+    assert!(request.headers.contains(&("x-version".to_owned(), "2".to_owned())));
     let post = manifest.replace("'GET'", "'POST'");
     policies.write("tools/t.toml", &post);
     let catalog = policies.load();
@@ -278,34 +207,22 @@ fn profiles_are_checked_and_brought_into_one_spelling() {
     policies.write("sandbox/shut.toml", "image = 'python'\negress = []\n");
     let catalog = policies.load();
     assert_eq!(catalog.problems(), []);
-    let net = catalog
-        .profiles()
-        .find(|profile| profile.name == "net")
-        .unwrap();
+    let net = catalog.profiles().find(|profile| profile.name == "net").unwrap();
     assert_eq!(
         (net.limits.wall, net.limits.memory, net.limits.cpu_millis),
         (Duration::from_millis(1500), 64 << 20, 250)
     );
     assert_eq!(net.egress.as_ref().unwrap()[0].host, "api.example");
     assert_eq!((net.pool.min, net.pool.max), (1, 2));
-    let shut = catalog
-        .profiles()
-        .find(|profile| profile.name == "shut")
-        .unwrap();
+    let shut = catalog.profiles().find(|profile| profile.name == "shut").unwrap();
     assert_eq!(shut.egress, Some(Vec::new()));
     for (text, wanted) in [
         ("imge = 'x'", "did you mean `image`"),
         ("image = 'python'\nlimits.wall = 3", "wall"),
         ("image = 'python'\nlimits.memory = '0B'", "limits.memory"),
         ("image = 'python'\nlimits.processes = 0", "limits.processes"),
-        (
-            "image = 'python'\negress = [{host = 'a/b', port = 1}]",
-            "no host",
-        ),
-        (
-            "image = 'python'\negress = [{host = '*', port = 1}]",
-            "no host",
-        ),
+        ("image = 'python'\negress = [{host = 'a/b', port = 1}]", "no host"),
+        ("image = 'python'\negress = [{host = '*', port = 1}]", "no host"),
         (
             "image = 'python'\negress = [{host = 'a.example', port = 1, networks = ['x']}]",
             "no network",
@@ -317,10 +234,7 @@ fn profiles_are_checked_and_brought_into_one_spelling() {
         let catalog = policies.load();
         let problem = &catalog.problems()[0];
         let got = format!("{}: {}", problem.place, problem.message);
-        assert!(
-            problem.file == "sandbox/net.toml" && got.contains(wanted),
-            "{got}"
-        );
+        assert!(problem.file == "sandbox/net.toml" && got.contains(wanted), "{got}");
     }
 }
 
@@ -355,11 +269,7 @@ fn a_source_makes_one_tool_of_each_operation() {
         "document = 'openapi/shop.yaml'\nprofile = 'plain'\n[operations.'orders/gte']\n",
     );
     let catalog = policies.load();
-    assert!(
-        catalog.problems()[0]
-            .message
-            .contains("did you mean `orders/get`")
-    );
+    assert!(catalog.problems()[0].message.contains("did you mean `orders/get`"));
 }
 
 #[test]
@@ -372,18 +282,12 @@ fn every_part_of_a_definition_changes_its_digest() {
     let first = policies.load();
     assert_eq!(digest(&first), digest(&policies.load()));
     assert_eq!(first.digest(), policies.load().digest());
-    policies.write(
-        "openapi/shop.toml",
-        &format!("{source}server = 'https://b.example'\n"),
-    );
+    policies.write("openapi/shop.toml", &format!("{source}server = 'https://b.example'\n"));
     let server = policies.load();
     assert_ne!(digest(&first), digest(&server));
     assert_ne!(first.digest(), server.digest());
     policies.write("openapi/shop.toml", source);
-    policies.write(
-        "sandbox/plain.toml",
-        "image = 'python'\nlimits.wall = '4s'\n",
-    );
+    policies.write("sandbox/plain.toml", "image = 'python'\nlimits.wall = '4s'\n");
     assert_ne!(digest(&first), digest(&policies.load()));
     policies.write("sandbox/plain.toml", PROFILE);
     let other = Catalog::load(policies.root(), &|_| Some("sha256:2".to_owned()));
@@ -396,10 +300,7 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
     policies.write("tools/a.toml", MANIFEST);
     policies.write("tools/b.toml", MANIFEST);
     policies.write("openapi/shop.yaml", DOCUMENT);
-    policies.write(
-        "openapi/shop.toml",
-        "document = 'openapi/shop.yaml'\nprofile = 'plain'\n",
-    );
+    policies.write("openapi/shop.toml", "document = 'openapi/shop.yaml'\nprofile = 'plain'\n");
     let good = policies.load();
     assert_eq!(names(&good), ["a", "b", "orders__delete", "orders__get"]);
     policies.write("tools/a.toml", "broken");
@@ -410,10 +311,7 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
     assert_eq!(names(&kept), ["a", "orders__delete", "orders__get"]);
     assert_eq!(kept.problems().len(), 3);
     for problem in kept.problems() {
-        assert!(
-            problem.fatal && problem.message.contains("last good state"),
-            "{problem:?}"
-        );
+        assert!(problem.fatal && problem.message.contains("last good state"), "{problem:?}");
     }
     let again = Catalog::load_with(policies.root(), &image, Some(&kept));
     assert_eq!(names(&again), names(&kept));
@@ -430,10 +328,7 @@ fn two_tools_of_one_name_are_reported_and_never_merged() {
     assert_eq!(names(&catalog), ["same"]);
     assert_eq!(catalog.get("same").unwrap().source, "a");
     assert_eq!(
-        (
-            catalog.problems()[0].file.as_str(),
-            catalog.problems()[0].fatal
-        ),
+        (catalog.problems()[0].file.as_str(), catalog.problems()[0].fatal),
         ("tools/b.toml", true)
     );
 }
@@ -459,11 +354,7 @@ fn a_missing_folder_is_an_empty_catalog_with_a_problem() {
 }
 
 fn admitted(tool: &str) -> Admitted {
-    let caller = Caller {
-        name: "uid:1".to_owned(),
-        tenant: "t".to_owned(),
-        roles: Vec::new(),
-    };
+    let caller = Caller { name: "uid:1".to_owned(), tenant: "t".to_owned(), roles: Vec::new() };
     Admitted::for_test(Call::new(tool, "{}"), caller)
 }
 
@@ -474,10 +365,7 @@ fn everyone(_: &Caller, _: &Tool) -> bool {
 fn declared(tools: &[&str]) -> Catalog {
     let policies = Policies::new();
     for (index, name) in tools.iter().enumerate() {
-        policies.write(
-            &format!("tools/{index}.toml"),
-            &format!("name = '{name}'\n{MANIFEST}"),
-        );
+        policies.write(&format!("tools/{index}.toml"), &format!("name = '{name}'\n{MANIFEST}"));
     }
     let catalog = policies.load();
     assert_eq!(catalog.tools().len(), tools.len());
@@ -486,14 +374,7 @@ fn declared(tools: &[&str]) -> Catalog {
 
 #[test]
 fn misspelt_names_resolve_only_when_one_tool_fits() {
-    let catalog = declared(&[
-        "get_weather",
-        "files.read",
-        "read",
-        "exec_command",
-        "a_b",
-        "A_b",
-    ]);
+    let catalog = declared(&["get_weather", "files.read", "read", "exec_command", "a_b", "A_b"]);
     let find = |name: &str| {
         let resolved = catalog.resolve(admitted(name), &everyone);
         resolved.map(|resolved| resolved.tool.name.clone())
@@ -536,23 +417,15 @@ fn long_and_hostile_names_are_answered_shortly() {
     let name = format!("re`ad\n\u{1b}[31m{}", "x".repeat(10_000));
     let error = catalog.resolve(admitted(&name), &everyone).unwrap_err();
     let message = error.failure().message;
-    assert!(
-        message.len() < 400 && !message.contains(['\n', '\u{1b}']),
-        "{message}"
-    );
+    assert!(message.len() < 400 && !message.contains(['\n', '\u{1b}']), "{message}");
 }
 
 #[test]
 fn hidden_tools_are_neither_suggested_nor_found_by_another_spelling() {
     let catalog = declared(&["delete_repo", "read_repo"]);
     let visible = |_: &Caller, tool: &Tool| tool.name != "delete_repo";
-    let error = catalog
-        .resolve(admitted("Delete_Repo"), &visible)
-        .unwrap_err();
-    assert!(
-        !error.failure().details.to_string().contains("delete_repo"),
-        "{error}"
-    );
+    let error = catalog.resolve(admitted("Delete_Repo"), &visible).unwrap_err();
+    assert!(!error.failure().details.to_string().contains("delete_repo"), "{error}");
     // Under its own name it is found, so that policy decides and records.
     assert!(catalog.resolve(admitted("delete_repo"), &visible).is_ok());
 }
@@ -570,33 +443,17 @@ fn the_linter_names_what_misleads_models() {
     assert_eq!(lint(&policies.load()), []);
     policies.write(
         "tools/twin.toml",
-        &MANIFEST.replace(
-            "type = 'integer', description = 'How many'",
-            "type = 'integer'",
-        ),
+        &MANIFEST.replace("type = 'integer', description = 'How many'", "type = 'integer'"),
     );
     policies.write("tools/vague.toml", "description = 'vague tool'\nrisk = 'read'\nprofile = 'plain'\n[input_schema]\ntype = 'object'\nproperties = {a = {}, b = {type = 'string'}, c = {type = 'array'}, d = {}, e = {}, f = {}}\n[command]\nargv = ['true']\n");
     let findings = lint(&policies.load());
     let rules = |tool: &str| -> std::collections::BTreeSet<&str> {
-        findings
-            .iter()
-            .filter(|one| one.tool == tool)
-            .map(|one| one.rule)
-            .collect()
+        findings.iter().filter(|one| one.tool == tool).map(|one| one.rule).collect()
     };
     assert_eq!(rules("good"), ["alike"].into());
     assert_eq!(rules("twin"), ["bounds", "parameter", "unit"].into());
     assert_eq!(
         rules("vague"),
-        [
-            "arguments",
-            "description",
-            "format",
-            "items",
-            "open",
-            "parameter",
-            "type"
-        ]
-        .into()
+        ["arguments", "description", "format", "items", "open", "parameter", "type"].into()
     );
 }

@@ -11,10 +11,7 @@ fn names(paths: &str) -> Vec<(String, String)> {
     let document = format!("openapi: 3.0.3\ninfo: {{title: T, version: '1'}}\npaths:\n{paths}");
     let (found, report) = read(&document);
     assert!(report.skipped.is_empty(), "{report:#?}");
-    found
-        .into_iter()
-        .map(|one| (one.operation, one.name))
-        .collect()
+    found.into_iter().map(|one| (one.operation, one.name)).collect()
 }
 
 fn with_ids(ids: &[&str]) -> Vec<String> {
@@ -38,12 +35,7 @@ fn operations_without_id_are_named_by_method_and_path() {
   /user_groups/{id}: {parameters: [{name: id, in: path, required: true, schema: {type: string}}], get: {}}
   /: {get: {}}\n";
     let first = names(paths);
-    all_good(
-        &first
-            .iter()
-            .map(|(_, name)| name.clone())
-            .collect::<Vec<_>>(),
-    );
+    all_good(&first.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>());
     let second = names(&format!("  /aaa: {{get: {{}}}}\n{paths}"));
     assert_eq!(second.len(), 5);
     assert!(first.iter().all(|pair| second.contains(pair)));

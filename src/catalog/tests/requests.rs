@@ -9,20 +9,14 @@ use super::{body, header, one, only, refuse, send};
 use crate::catalog::HttpTarget;
 
 fn path_of(template: &str, parameter: &str, argument: &Value) -> String {
-    let name = parameter
-        .split(',')
-        .next()
-        .unwrap()
-        .trim_start_matches("name: ");
+    let name = parameter.split(',').next().unwrap().trim_start_matches("name: ");
     let text = one(
         "3.0.3",
         &format!("GET {template}"),
         &format!("parameters: [{{{parameter}, in: path, required: true}}]"),
     );
     let url = send(&text, &json!({ name: argument })).url;
-    url.strip_prefix("https://api.example/v1")
-        .unwrap()
-        .to_owned()
+    url.strip_prefix("https://api.example/v1").unwrap().to_owned()
 }
 
 #[test]
@@ -30,46 +24,14 @@ fn path_styles_write_what_the_style_table_says() {
     let list = "schema: {type: array, items: {type: string}}";
     let object = "schema: {type: object}";
     let cases = [
-        (
-            format!("name: p, {list}"),
-            json!(["a/b", "c"]),
-            "/r/a%2Fb,c",
-        ),
-        (
-            format!("name: p, style: label, {list}"),
-            json!([3, 4]),
-            "/r/.3,4",
-        ),
-        (
-            format!("name: p, style: label, explode: true, {list}"),
-            json!([3, 4]),
-            "/r/.3.4",
-        ),
-        (
-            "name: p, style: matrix, schema: {type: integer}".to_owned(),
-            json!(5),
-            "/r/;p=5",
-        ),
-        (
-            format!("name: p, style: matrix, {list}"),
-            json!([3, 4]),
-            "/r/;p=3,4",
-        ),
-        (
-            format!("name: p, style: matrix, explode: true, {list}"),
-            json!([3, 4]),
-            "/r/;p=3;p=4",
-        ),
-        (
-            format!("name: p, explode: true, {object}"),
-            json!({"R": 1, "G": 2}),
-            "/r/R=1,G=2",
-        ),
-        (
-            format!("name: p, {object}"),
-            json!({"R": 1, "G": 2}),
-            "/r/R,1,G,2",
-        ),
+        (format!("name: p, {list}"), json!(["a/b", "c"]), "/r/a%2Fb,c"),
+        (format!("name: p, style: label, {list}"), json!([3, 4]), "/r/.3,4"),
+        (format!("name: p, style: label, explode: true, {list}"), json!([3, 4]), "/r/.3.4"),
+        ("name: p, style: matrix, schema: {type: integer}".to_owned(), json!(5), "/r/;p=5"),
+        (format!("name: p, style: matrix, {list}"), json!([3, 4]), "/r/;p=3,4"),
+        (format!("name: p, style: matrix, explode: true, {list}"), json!([3, 4]), "/r/;p=3;p=4"),
+        (format!("name: p, explode: true, {object}"), json!({"R": 1, "G": 2}), "/r/R=1,G=2"),
+        (format!("name: p, {object}"), json!({"R": 1, "G": 2}), "/r/R,1,G,2"),
         (
             format!("name: p, style: matrix, explode: true, {object}"),
             json!({"R": 1, "G": 2}),
@@ -110,11 +72,7 @@ fn dots_that_two_placeholders_make_together_are_refused() {
         "parameters: [{name: a, in: path, required: true, schema: {type: string}}, {name: b, in: path, required: true, schema: {type: string}}]",
     );
     assert!(refuse(&text, &json!({"a": ".", "b": "."})).contains("change the path"));
-    assert!(
-        send(&text, &json!({"a": ".", "b": "x"}))
-            .url
-            .ends_with("/f/.x/g")
-    );
+    assert!(send(&text, &json!({"a": ".", "b": "x"})).url.ends_with("/f/.x/g"));
 }
 
 #[test]
@@ -127,81 +85,44 @@ fn deep_objects_are_written_with_brackets() {
                 "parameters: [{{name: filter, in: query, style: deepObject, {explode} schema: {{type: object}}}}]"
             ),
         );
-        let url = send(
-            &text,
-            &json!({"filter": {"status": "open", "owner": "li wei"}}),
-        )
-        .url;
+        let url = send(&text, &json!({"filter": {"status": "open", "owner": "li wei"}})).url;
         let query = "filter%5Bstatus%5D=open&filter%5Bowner%5D=li%20wei";
         assert_eq!(url, format!("https://api.example/v1/x?{query}"));
         let url = send(&text, &json!({"filter": {"ids": [1, 2]}})).url;
-        assert!(
-            url.ends_with("?filter%5Bids%5D%5B0%5D=1&filter%5Bids%5D%5B1%5D=2"),
-            "{url}"
-        );
-        assert_eq!(
-            send(&text, &json!({"filter": {}})).url,
-            "https://api.example/v1/x"
-        );
+        assert!(url.ends_with("?filter%5Bids%5D%5B0%5D=1&filter%5Bids%5D%5B1%5D=2"), "{url}");
+        assert_eq!(send(&text, &json!({"filter": {}})).url, "https://api.example/v1/x");
     }
 }
 
 #[test]
 fn query_lists_follow_style_and_explode() {
     let query = |parameter: &str, value: Value| {
-        let text = one(
-            "3.0.3",
-            "GET /x",
-            &format!("parameters: [{{name: a, in: query, {parameter}}}]"),
-        );
+        let text =
+            one("3.0.3", "GET /x", &format!("parameters: [{{name: a, in: query, {parameter}}}]"));
         let url = send(&text, &json!({ "a": value })).url;
-        url.split_once('?')
-            .map(|(_, query)| query.to_owned())
-            .unwrap_or_default()
+        url.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default()
     };
     let list = "schema: {type: array}";
     assert_eq!(query(list, json!(["x", "y"])), "a=x&a=y");
-    assert_eq!(
-        query(&format!("explode: false, {list}"), json!(["x,1", "y"])),
-        "a=x%2C1,y"
-    );
-    assert_eq!(
-        query(&format!("style: pipeDelimited, {list}"), json!(["x", "y"])),
-        "a=x%7Cy"
-    );
-    assert_eq!(
-        query(&format!("style: spaceDelimited, {list}"), json!(["x", "y"])),
-        "a=x%20y"
-    );
-    assert_eq!(
-        query("schema: {type: object}", json!({"R": 1, "G": 2})),
-        "R=1&G=2"
-    );
+    assert_eq!(query(&format!("explode: false, {list}"), json!(["x,1", "y"])), "a=x%2C1,y");
+    assert_eq!(query(&format!("style: pipeDelimited, {list}"), json!(["x", "y"])), "a=x%7Cy");
+    assert_eq!(query(&format!("style: spaceDelimited, {list}"), json!(["x", "y"])), "a=x%20y");
+    assert_eq!(query("schema: {type: object}", json!({"R": 1, "G": 2})), "R=1&G=2");
     assert_eq!(query(list, json!([])), "");
     assert_eq!(query("schema: {type: string}", Value::Null), "");
     assert_eq!(
-        query(
-            "allowReserved: true, schema: {type: string}",
-            json!("a/b&c=d#e")
-        ),
+        query("allowReserved: true, schema: {type: string}", json!("a/b&c=d#e")),
         "a=a/b%26c=d%23e"
     );
     assert_eq!(
-        query(
-            "content: {application/json: {schema: {type: object}}}",
-            json!({"k": [1]})
-        ),
+        query("content: {application/json: {schema: {type: object}}}", json!({"k": [1]})),
         "a=%7B%22k%22%3A%5B1%5D%7D"
     );
 }
 
 #[test]
 fn nesting_that_a_style_cannot_carry_is_refused() {
-    let text = one(
-        "3.0.3",
-        "GET /x",
-        "parameters: [{name: a, in: query, schema: {type: array}}]",
-    );
+    let text = one("3.0.3", "GET /x", "parameters: [{name: a, in: query, schema: {type: array}}]");
     let why = refuse(&text, &json!({"a": [[1]]}));
     assert!(why.contains("`a`") && why.contains("query"), "{why}");
 }
@@ -221,20 +142,11 @@ fn cookies_share_one_header_and_cannot_add_another() {
 
 #[test]
 fn headers_take_no_line_break() {
-    let text = one(
-        "3.0.3",
-        "GET /x",
-        "parameters: [{name: X-Trace, in: header, schema: {type: string}}]",
-    );
-    assert_eq!(
-        header(&send(&text, &json!({"X-Trace": "a b"})), "X-Trace"),
-        Some("a b")
-    );
+    let text =
+        one("3.0.3", "GET /x", "parameters: [{name: X-Trace, in: header, schema: {type: string}}]");
+    assert_eq!(header(&send(&text, &json!({"X-Trace": "a b"})), "X-Trace"), Some("a b"));
     for bad in ["a\r\nHost: evil", "a\nb", "\0", "é"] {
-        assert!(
-            refuse(&text, &json!({"X-Trace": bad})).contains("header"),
-            "{bad:?}"
-        );
+        assert!(refuse(&text, &json!({"X-Trace": bad})).contains("header"), "{bad:?}");
     }
 }
 
@@ -257,12 +169,7 @@ fn whole_bodies_are_sent_bare() {
             json!(["a", "b"]),
             r#"["a","b"]"#,
         ),
-        (
-            "application/json",
-            "{type: string}",
-            json!("hello"),
-            r#""hello""#,
-        ),
+        ("application/json", "{type: string}", json!("hello"), r#""hello""#),
         ("text/plain", "{type: string}", json!("hello"), "hello"),
     ];
     for (media, schema, value, wire) in cases {
@@ -288,12 +195,7 @@ fn a_body_argument_never_hides_a_parameter() {
     let properties = found.draft.input_schema["properties"].as_object().unwrap();
     assert_eq!(properties.len(), 3);
     let name = properties.keys().nth(2).unwrap();
-    assert!(
-        properties[name]["description"]
-            .as_str()
-            .unwrap()
-            .contains("whole request body")
-    );
+    assert!(properties[name]["description"].as_str().unwrap().contains("whole request body"));
     let request = send(&text, &json!({"body": "x", "Values": "y", name: [3, 4]}));
     assert_eq!(request.url, "https://api.example/v1/tags?body=x&Values=y");
     assert_eq!(body(&request), "[3,4]");
@@ -309,18 +211,9 @@ fn a_name_in_several_places_becomes_several_arguments() {
     let found = only(&text);
     let schema = &found.draft.input_schema;
     assert_eq!(schema["required"], json!(["id", "id_body"]));
-    let extra = schema["properties"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .nth(1)
-        .unwrap()
-        .clone();
+    let extra = schema["properties"].as_object().unwrap().keys().nth(1).unwrap().clone();
     assert_ne!(extra, "id_query");
-    let request = send(
-        &text,
-        &json!({"id": "p", extra: "q", "id_body": 7, "id_query": "b"}),
-    );
+    let request = send(&text, &json!({"id": "p", extra: "q", "id_body": 7, "id_query": "b"}));
     assert_eq!(request.url, "https://api.example/v1/things/p?id=q");
     assert_eq!(body(&request), r#"{"id":7,"id_query":"b"}"#);
 }
@@ -341,23 +234,12 @@ fn media_types_are_chosen_by_rank_and_sent_exactly() {
             "PATCH /x",
             &format!("requestBody: {{required: true, content: {{{content}}}}}"),
         );
-        header(&send(&text, &json!({"a": "1"})), "content-type")
-            .unwrap()
-            .to_owned()
+        header(&send(&text, &json!({"a": "1"})), "content-type").unwrap().to_owned()
     };
-    assert_eq!(
-        chosen(&["application/json; charset=utf-8"]),
-        "application/json; charset=utf-8"
-    );
-    assert_eq!(
-        chosen(&["application/vnd.acme.v2+json"]),
-        "application/vnd.acme.v2+json"
-    );
+    assert_eq!(chosen(&["application/json; charset=utf-8"]), "application/json; charset=utf-8");
+    assert_eq!(chosen(&["application/vnd.acme.v2+json"]), "application/vnd.acme.v2+json");
     assert_eq!(chosen(&["*/*"]), "application/json");
-    assert_eq!(
-        chosen(&["application/xml", "APPLICATION/JSON"]),
-        "APPLICATION/JSON"
-    );
+    assert_eq!(chosen(&["application/xml", "APPLICATION/JSON"]), "APPLICATION/JSON");
     let patches = [
         "application/apply-patch+yaml",
         "application/json-patch+json",
@@ -397,20 +279,14 @@ fn uploads_become_multipart_with_one_part_for_each_item() {
     let arguments = json!({"file": "aGk=", "title": "a\"b", "tags": ["x", "y"]});
     let request = send(&text, &arguments);
     let media = header(&request, "content-type").unwrap();
-    let boundary = media
-        .strip_prefix("multipart/form-data; boundary=")
-        .unwrap();
+    let boundary = media.strip_prefix("multipart/form-data; boundary=").unwrap();
     let text_body = body(&request);
     let parts: Vec<&str> = text_body.split(&format!("--{boundary}")).collect();
     assert_eq!(parts.len(), 6, "{text_body}");
     assert!(parts[1].contains("filename=\"file\"") && parts[1].ends_with("\r\n\r\nhi\r\n"));
     assert!(parts[2].ends_with("\r\n\r\na\"b\r\n"));
     assert!(parts[3].ends_with("\r\n\r\nx\r\n") && parts[4].ends_with("\r\n\r\ny\r\n"));
-    assert_eq!(
-        send(&text, &arguments),
-        request,
-        "equal calls make equal bytes"
-    );
+    assert_eq!(send(&text, &arguments), request, "equal calls make equal bytes");
     assert!(refuse(&text, &json!({"file": "not base64!"})).contains("base64"));
 }
 
@@ -433,11 +309,7 @@ fn no_template_brace_ever_leaves() {
                 .iter()
                 .map(|name| (name.as_str().unwrap().to_owned(), json!("v")))
                 .collect();
-            one.draft
-                .target
-                .request(&Value::Object(arguments))
-                .unwrap()
-                .url
+            one.draft.target.request(&Value::Object(arguments)).unwrap().url
         })
         .collect();
     let base = "https://api.example/v1";
@@ -449,18 +321,11 @@ fn no_template_brace_ever_leaves() {
 
 #[test]
 fn big_numbers_keep_their_spelling() {
-    let text = one(
-        "3.0.3",
-        "GET /x",
-        "parameters: [{name: n, in: query, schema: {type: integer}}]",
-    );
+    let text =
+        one("3.0.3", "GET /x", "parameters: [{name: n, in: query, schema: {type: integer}}]");
     let arguments: Value =
         serde_json::from_str(r#"{"n": 123456789012345678901234567890}"#).unwrap();
-    assert!(
-        send(&text, &arguments)
-            .url
-            .ends_with("?n=123456789012345678901234567890")
-    );
+    assert!(send(&text, &arguments).url.ends_with("?n=123456789012345678901234567890"));
 }
 
 static SEGMENT: LazyLock<HttpTarget> = LazyLock::new(|| {

@@ -14,10 +14,7 @@ fn nullable_needs_a_type_beside_it() {
     );
     assert_eq!(argument("3.0.3", "{nullable: true}").0, json!({}));
     let (schema, _) = argument("3.0.3", "{type: string, nullable: true, enum: [a, null]}");
-    assert_eq!(
-        schema,
-        json!({"type": ["string", "null"], "enum": ["a", null]})
-    );
+    assert_eq!(schema, json!({"type": ["string", "null"], "enum": ["a", null]}));
     let (schema, notes) = argument("3.1.0", "{type: string, nullable: true}");
     assert_eq!(schema, json!({"type": "string"}));
     assert!(notes[0].contains("/schema/nullable"), "{notes:?}");
@@ -35,10 +32,7 @@ fn what_stands_beside_a_reference_counts_from_3_1_on() {
     for version in ["3.0.3", "3.1.0"] {
         let schema = only(&document(version)).draft.input_schema;
         let x = &schema["properties"]["x"];
-        assert_eq!(
-            x,
-            &json!({"$ref": "#/$defs/Addr", "description": "new home"})
-        );
+        assert_eq!(x, &json!({"$ref": "#/$defs/Addr", "description": "new home"}));
         assert_eq!(schema["$defs"]["Addr"]["required"], json!(["city"]));
     }
 }
@@ -49,10 +43,7 @@ fn exclusive_bounds_become_numbers() {
         "3.0.3",
         "{type: number, minimum: 0, exclusiveMinimum: true, maximum: 10, exclusiveMaximum: false}",
     );
-    assert_eq!(
-        schema,
-        json!({"type": "number", "maximum": 10, "exclusiveMinimum": 0})
-    );
+    assert_eq!(schema, json!({"type": "number", "maximum": 10, "exclusiveMinimum": 0}));
     assert!(notes.is_empty());
     assert_eq!(
         argument("3.0.3", "{type: number, exclusiveMinimum: true}").0,
@@ -75,21 +66,13 @@ fn keywords_of_the_other_version_are_understood_with_a_note() {
             json!({"type": "number", "exclusiveMinimum": 0}),
             "exclusiveMinimum",
         ),
-        (
-            "3.0.2",
-            "{type: [string, 'null']}",
-            json!({"type": ["string", "null"]}),
-            "type",
-        ),
+        ("3.0.2", "{type: [string, 'null']}", json!({"type": ["string", "null"]}), "type"),
     ];
     for (version, schema, wanted, keyword) in cases {
         let (got, notes) = argument(version, schema);
         assert_eq!(got, wanted);
         assert_eq!(notes.len(), 1, "{notes:?}");
-        assert!(
-            notes[0].contains(&format!("/schema/{keyword}")),
-            "{notes:?}"
-        );
+        assert!(notes[0].contains(&format!("/schema/{keyword}")), "{notes:?}");
     }
 }
 
@@ -137,10 +120,7 @@ fn recursion_is_kept_as_definitions() {
     assert_eq!(schema["required"], json!(["title"]));
     let parts = &schema["properties"]["parts"]["items"];
     assert_eq!(parts, &json!({"$ref": "#/$defs/Section"}));
-    assert_eq!(
-        schema["$defs"]["Section"]["properties"]["parts"]["items"],
-        *parts
-    );
+    assert_eq!(schema["$defs"]["Section"]["properties"]["parts"]["items"], *parts);
 }
 
 #[test]
@@ -159,15 +139,8 @@ fn a_union_of_objects_alone_is_the_whole_input() {
     }
     let found = only(&document);
     assert_eq!(found.draft.input_schema["type"], "object");
-    assert_eq!(
-        found.draft.input_schema["oneOf"].as_array().unwrap().len(),
-        2
-    );
-    let request = found
-        .draft
-        .target
-        .request(&json!({"byName": {"x": {"field": "a"}}}))
-        .unwrap();
+    assert_eq!(found.draft.input_schema["oneOf"].as_array().unwrap().len(), 2);
+    let request = found.draft.target.request(&json!({"byName": {"x": {"field": "a"}}})).unwrap();
     assert_eq!(super::body(&request), r#"{"byName":{"x":{"field":"a"}}}"#);
 }
 
@@ -187,10 +160,7 @@ components:
     assert_eq!(found.len(), 1);
     assert_eq!(report.skipped.len(), 3);
     for skipped in &report.skipped {
-        assert!(
-            skipped.reason.contains("reference loop without a schema"),
-            "{skipped:?}"
-        );
+        assert!(skipped.reason.contains("reference loop without a schema"), "{skipped:?}");
     }
 }
 
@@ -214,11 +184,9 @@ fn shared_references_do_not_multiply() {
 
 #[test]
 fn pointers_are_decoded_in_the_right_order() {
-    for (reference, wanted) in [
-        ("Page~1Row~0v2", "p"),
-        ("x~01y", "q"),
-        ("List%5BOf%20Item%5D", "r"),
-    ] {
+    for (reference, wanted) in
+        [("Page~1Row~0v2", "p"), ("x~01y", "q"), ("List%5BOf%20Item%5D", "r")]
+    {
         let operation = format!(
             "requestBody: {{required: true, content: {{application/json: {{schema: {{$ref: '#/components/schemas/{reference}'}}}}}}}}"
         );
@@ -229,21 +197,14 @@ fn pointers_are_decoded_in_the_right_order() {
     'List[Of Item]': {{type: object, required: [r], properties: {{r: {{type: string}}}}}}\n",
             one("3.0.3", "POST /x", &operation)
         );
-        assert_eq!(
-            only(&document).draft.input_schema["required"],
-            json!([wanted])
-        );
+        assert_eq!(only(&document).draft.input_schema["required"], json!([wanted]));
     }
 }
 
 #[test]
 fn defaults_that_break_their_own_schema_are_mended_or_left_out() {
     let cases = [
-        (
-            "{type: integer, minimum: 1, default: '20'}",
-            Some(json!(20)),
-            1,
-        ),
+        ("{type: integer, minimum: 1, default: '20'}", Some(json!(20)), 1),
         ("{type: boolean, default: 'false'}", Some(json!(false)), 1),
         ("{type: string, enum: [asc, desc], default: up}", None, 1),
         ("{type: string, pattern: '^[a-z]+$', default: '7'}", None, 1),
@@ -282,10 +243,7 @@ fn patterns_are_enforced_or_reported() {
     for bad in ["'('", "'^(\\w)\\1$'", "'(?<=a)b'", "'^(?=a)b|c$'"] {
         let (schema, notes) = argument("3.0.3", &format!("{{type: string, pattern: {bad}}}"));
         assert_eq!(schema, json!({"type": "string"}), "{bad}");
-        assert!(
-            notes[0].contains("/schema/pattern") && notes[0].contains("left out"),
-            "{notes:?}"
-        );
+        assert!(notes[0].contains("/schema/pattern") && notes[0].contains("left out"), "{notes:?}");
     }
 }
 
@@ -308,16 +266,11 @@ fn an_optional_body_demands_its_members_only_together() {
         let operation = format!(
             "requestBody: {{{required} content: {{application/json: {{schema: {{type: object, required: [a], properties: {{a: {{type: string}}, b: {{type: string}}}}}}}}}}}}"
         );
-        only(&one("3.0.3", "POST /x", &operation))
-            .draft
-            .input_schema
+        only(&one("3.0.3", "POST /x", &operation)).draft.input_schema
     };
     let optional = schema("required: false,");
     assert!(optional.get("required").is_none());
-    assert_eq!(
-        optional["dependentRequired"],
-        json!({"a": ["a"], "b": ["a"]})
-    );
+    assert_eq!(optional["dependentRequired"], json!({"a": ["a"], "b": ["a"]}));
     assert_eq!(schema("")["required"], json!(["a"]));
     assert_eq!(schema("required: true,")["required"], json!(["a"]));
 }
@@ -327,8 +280,5 @@ fn open_bodies_stay_in_one_piece() {
     let operation = "parameters: [{name: q, in: query, schema: {type: string}}]\nrequestBody: {required: true, content: {application/json: {schema: {type: object, properties: {a: {type: string}}, additionalProperties: {type: integer}}}}}";
     let schema = only(&one("3.0.3", "POST /x", operation)).draft.input_schema;
     assert_eq!(schema["required"], json!(["body"]));
-    assert_eq!(
-        schema["properties"]["body"]["additionalProperties"],
-        json!({"type": "integer"})
-    );
+    assert_eq!(schema["properties"]["body"]["additionalProperties"], json!({"type": "integer"}));
 }

@@ -13,14 +13,8 @@ fn key(prefix: &str, length: usize) -> String {
 #[test]
 fn personal_numbers_and_keys_are_masked_and_the_rest_is_kept() {
     for (text, expected) in [
-        (
-            "身份证11010119000101009X，已核".to_owned(),
-            "身份证[masked]，已核",
-        ),
-        (
-            "身份证号：11010119000101017x".to_owned(),
-            "身份证号：[masked]",
-        ),
+        ("身份证11010119000101009X，已核".to_owned(), "身份证[masked]，已核"),
+        ("身份证号：11010119000101017x".to_owned(), "身份证号：[masked]"),
         ("id=110101190001010014;".to_owned(), "id=[masked];"),
         ("110101 19000101 009X".to_owned(), "[masked]"),
         ("call 13800138000 now".to_owned(), "call [masked] now"),
@@ -29,15 +23,9 @@ fn personal_numbers_and_keys_are_masked_and_the_rest_is_kept() {
         ("5555-5555-5555-4444".to_owned(), "[masked]"),
         (format!("use {} here", key("sk-", 40)), "use [masked] here"),
         (format!("({})", key("ghp_", 36)), "([masked])"),
+        (format!("Bearer {}.{}", key("eyJ", 40), key("x", 20)), "Bearer [masked]"),
         (
-            format!("Bearer {}.{}", key("eyJ", 40), key("x", 20)),
-            "Bearer [masked]",
-        ),
-        (
-            format!(
-                "a\n-----BEGIN {0}-----\nMII\n-----END {0}-----\nb",
-                "RSA PRIVATE KEY"
-            ),
+            format!("a\n-----BEGIN {0}-----\nMII\n-----END {0}-----\nb", "RSA PRIVATE KEY"),
             "a\n[masked]\nb",
         ),
     ] {
@@ -98,19 +86,12 @@ fn annotated_and_named_arguments_are_masked() {
 #[test]
 fn spelling_is_kept_unless_it_hides_something() {
     let masker = Masker::of_tool(None);
-    for text in [
-        "{ \"a\" : 1.0, \"b\": \"x \\\" y\\\\\", \"c\": [ ] }",
-        "not json 12",
-        "",
-    ] {
+    for text in ["{ \"a\" : 1.0, \"b\": \"x \\\" y\\\\\", \"c\": [ ] }", "not json 12", ""] {
         assert_eq!(masker.json(text), text);
     }
     let hidden = r#"{"a":{"password":"x"},"a":1}"#;
     assert_eq!(masker.json(hidden), r#"{"a":1}"#);
-    assert_eq!(
-        masker.json("call 13800138000, broken"),
-        "call [masked], broken"
-    );
+    assert_eq!(masker.json("call 13800138000, broken"), "call [masked], broken");
     assert_eq!(masker.json("[13800138000]"), r#"["[masked]"]"#);
 }
 

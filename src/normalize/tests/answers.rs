@@ -24,9 +24,7 @@ fn http_tool() -> Tool {
 }
 
 fn outcome(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Outcome {
-    let headers = headers
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Outcome {
         http: Some(HttpAnswer {
             status,
@@ -46,12 +44,7 @@ fn typed(content_type: &str, body: &[u8]) -> Reply {
 }
 
 fn note_kinds(reply: &Reply) -> Vec<&str> {
-    reply
-        .metadata
-        .notes
-        .iter()
-        .map(|note| note.kind.as_str())
-        .collect()
+    reply.metadata.notes.iter().map(|note| note.kind.as_str()).collect()
 }
 
 #[test]
@@ -71,11 +64,7 @@ fn no_content_is_a_success_without_data() {
             tool.output_schema = Some(json!({"type": "object"}));
         }
         let reply = reply_of(tool, outcome(status, headers, body));
-        assert_eq!(
-            (code(&reply), &reply.data),
-            (None, &Value::Null),
-            "{status}"
-        );
+        assert_eq!((code(&reply), &reply.data), (None, &Value::Null), "{status}");
         assert_eq!(reply.metadata.http_status, Some(status));
     }
     let stale = answer(304, &[], b"");
@@ -100,14 +89,7 @@ fn refusals_of_an_upstream_keep_their_body() {
 
     let secret = [("www-authenticate", "Bearer error=\"expired tok-123\"")];
     let refused = answer(401, &secret, b"");
-    assert!(
-        refused
-            .error
-            .as_ref()
-            .unwrap()
-            .message
-            .contains("credential")
-    );
+    assert!(refused.error.as_ref().unwrap().message.contains("credential"));
     assert!(!refused.to_json().contains("tok-123"));
     assert_eq!(code(&answer(502, &[], b"")), Some(Code::UpstreamError));
 }
@@ -125,19 +107,11 @@ fn what_passes_soon_is_retryable() {
         (503, true),
         (504, true),
     ] {
-        assert_eq!(
-            answer(status, &[], b"").error.unwrap().retryable,
-            again,
-            "{status}"
-        );
+        assert_eq!(answer(status, &[], b"").error.unwrap().retryable, again, "{status}");
     }
     let busy = json_of(&answer(429, &[("retry-after", "7")], b""));
     assert_eq!(busy["metadata"]["retry_after_ms"].to_string(), "7000");
-    let dated = answer(
-        503,
-        &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")],
-        b"",
-    );
+    let dated = answer(503, &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")], b"");
     assert_eq!(dated.metadata.retry_after_ms, None);
 }
 
@@ -167,62 +141,20 @@ fn a_page_in_place_of_data_is_no_plain_success() {
 fn text_is_decoded_by_the_named_charset() {
     let json_in_gbk = b"{\"k\":\"\xc4\xe3\"}";
     for (content_type, body, data, charset) in [
-        (
-            "text/plain; charset=gbk",
-            &b"\xc4\xe3\xba\xc3"[..],
-            json!("你好"),
-            "GBK",
-        ),
-        (
-            "text/plain; charset=\"Shift_JIS\"",
-            b"\x93\xfa\x96\x7b",
-            json!("日本"),
-            "Shift_JIS",
-        ),
+        ("text/plain; charset=gbk", &b"\xc4\xe3\xba\xc3"[..], json!("你好"), "GBK"),
+        ("text/plain; charset=\"Shift_JIS\"", b"\x93\xfa\x96\x7b", json!("日本"), "Shift_JIS"),
         ("text/plain", "日本".as_bytes(), json!("日本"), "UTF-8"),
-        (
-            "application/json",
-            "{\"k\":\"日\"}".as_bytes(),
-            json!({"k": "日"}),
-            "UTF-8",
-        ),
-        (
-            "application/json; charset=gbk",
-            json_in_gbk,
-            json!({"k": "你"}),
-            "GBK",
-        ),
-        (
-            "text/plain; charset=utf8mb4",
-            "日本".as_bytes(),
-            json!("日本"),
-            "UTF-8",
-        ),
-        (
-            "text/plain; charset=utf-16le",
-            b"\xff\xfe\x60\x4f",
-            json!("你"),
-            "UTF-16LE",
-        ),
-        (
-            "text/plain; charset=utf-8",
-            "\u{feff}日".as_bytes(),
-            json!("日"),
-            "UTF-8",
-        ),
+        ("application/json", "{\"k\":\"日\"}".as_bytes(), json!({"k": "日"}), "UTF-8"),
+        ("application/json; charset=gbk", json_in_gbk, json!({"k": "你"}), "GBK"),
+        ("text/plain; charset=utf8mb4", "日本".as_bytes(), json!("日本"), "UTF-8"),
+        ("text/plain; charset=utf-16le", b"\xff\xfe\x60\x4f", json!("你"), "UTF-16LE"),
+        ("text/plain; charset=utf-8", "\u{feff}日".as_bytes(), json!("日"), "UTF-8"),
     ] {
         let reply = typed(content_type, body);
         assert_eq!(reply.data, data, "{content_type}");
-        assert_eq!(
-            reply.metadata.charset.as_deref(),
-            Some(charset),
-            "{content_type}"
-        );
-        let expected: &[&str] = if content_type.contains("mb4") {
-            &["unknown_charset"]
-        } else {
-            &[]
-        };
+        assert_eq!(reply.metadata.charset.as_deref(), Some(charset), "{content_type}");
+        let expected: &[&str] =
+            if content_type.contains("mb4") { &["unknown_charset"] } else { &[] };
         assert_eq!(note_kinds(&reply), expected, "{content_type}");
     }
 }
@@ -242,12 +174,7 @@ fn a_document_may_name_its_own_charset() {
     let html = |head: &str, body: &[u8]| [head.as_bytes(), body].concat();
     let gbk = &b"\xc4\xe3\xba\xc3"[..];
     for (content_type, body, text, charset) in [
-        (
-            "text/html",
-            html("<meta charset=\"gbk\">", gbk),
-            "你好",
-            "GBK",
-        ),
+        ("text/html", html("<meta charset=\"gbk\">", gbk), "你好", "GBK"),
         (
             "text/html",
             html(
@@ -259,10 +186,7 @@ fn a_document_may_name_its_own_charset() {
         ),
         (
             "text/html",
-            html(
-                "<meta http-equiv='Content-Type' content='charset=gbk'>",
-                gbk,
-            ),
+            html("<meta http-equiv='Content-Type' content='charset=gbk'>", gbk),
             "你好",
             "GBK",
         ),
@@ -272,25 +196,10 @@ fn a_document_may_name_its_own_charset() {
             "你好",
             "UTF-8",
         ),
-        (
-            "text/xml",
-            html("<?xml version=\"1.0\" encoding=\"GB2312\"?>", gbk),
-            "你好",
-            "GBK",
-        ),
+        ("text/xml", html("<?xml version=\"1.0\" encoding=\"GB2312\"?>", gbk), "你好", "GBK"),
         ("text/html", html("<p>", "你好".as_bytes()), "你好", "UTF-8"),
-        (
-            "text/html",
-            html("<!-- <meta charset=gbk> -->", "你好".as_bytes()),
-            "你好",
-            "UTF-8",
-        ),
-        (
-            "text/html",
-            html("<meta charset=utf-16>", "你好".as_bytes()),
-            "你好",
-            "UTF-8",
-        ),
+        ("text/html", html("<!-- <meta charset=gbk> -->", "你好".as_bytes()), "你好", "UTF-8"),
+        ("text/html", html("<meta charset=utf-16>", "你好".as_bytes()), "你好", "UTF-8"),
     ] {
         let reply = typed(content_type, &body);
         let data = reply.data.as_str().unwrap();
@@ -305,16 +214,8 @@ fn other_media_types_are_json_only_if_compound() {
     assert_eq!(typed("text/plain", b"12").data, json!("12"));
     assert_eq!(typed("application/problem+json", b"12").data, json!(12));
     assert_eq!(typed("text/html", b"{}").data, json!("{}"));
-    assert_eq!(
-        answer(200, &[], b"{\"a\":1.10}").data.to_string(),
-        "{\"a\":1.10}"
-    );
-    assert_eq!(
-        typed("image/png", b"\x89PNG\r\n\x1a\n\0")
-            .metadata
-            .data_form,
-        Some(Form::Bytes)
-    );
+    assert_eq!(answer(200, &[], b"{\"a\":1.10}").data.to_string(), "{\"a\":1.10}");
+    assert_eq!(typed("image/png", b"\x89PNG\r\n\x1a\n\0").metadata.data_form, Some(Form::Bytes));
 }
 
 #[test]
@@ -342,11 +243,8 @@ fn events_become_an_array() {
         ])
     );
     assert_eq!(reply.metadata.data_form, Some(Form::Events));
-    let mut endless = outcome(
-        200,
-        &[("content-type", "text/event-stream")],
-        b"data: 1\n\ndata: 2\n\ndata: 3",
-    );
+    let mut endless =
+        outcome(200, &[("content-type", "text/event-stream")], b"data: 1\n\ndata: 2\n\ndata: 3");
     endless.end = End::Timeout;
     let endless = reply_of(http_tool(), endless);
     assert_eq!(code(&endless), Some(Code::ToolTimeout));
@@ -356,14 +254,8 @@ fn events_become_an_array() {
 #[test]
 fn the_next_page_is_named_and_nothing_is_fetched() {
     for (link, next) in [
-        (
-            "<https://other.test/p2>; rel=\"next\"",
-            Some("https://other.test/p2"),
-        ),
-        (
-            "</a>; rel=prev, </b>; rel=\"last next\"; title=x",
-            Some("/b"),
-        ),
+        ("<https://other.test/p2>; rel=\"next\"", Some("https://other.test/p2")),
+        ("</a>; rel=prev, </b>; rel=\"last next\"; title=x", Some("/b")),
         ("</a>; rel=\"prev\"", None),
         ("garbage", None),
     ] {
@@ -371,10 +263,7 @@ fn the_next_page_is_named_and_nothing_is_fetched() {
         assert_eq!(reply.metadata.next_link.as_deref(), next, "{link}");
     }
     let body = br#"{"next":"https://a.test.evil.test/p2"}"#;
-    assert_eq!(
-        typed("application/json", body).data["next"],
-        "https://a.test.evil.test/p2"
-    );
+    assert_eq!(typed("application/json", body).data["next"], "https://a.test.evil.test/p2");
 }
 
 #[test]
@@ -390,15 +279,9 @@ fn no_answer_is_the_fault_of_gate_or_upstream() {
         sent: 0,
         received: 0,
     }];
-    assert_eq!(
-        code(&reply_of(http_tool(), denied.clone())),
-        Some(Code::EgressDenied)
-    );
+    assert_eq!(code(&reply_of(http_tool(), denied.clone())), Some(Code::EgressDenied));
     denied.end = End::Exited(0);
-    assert_eq!(
-        code(&reply_of(http_tool(), denied.clone())),
-        Some(Code::EgressDenied)
-    );
+    assert_eq!(code(&reply_of(http_tool(), denied.clone())), Some(Code::EgressDenied));
     denied.egress[0].allowed = true;
     denied.egress[0].reason = "connection refused".to_owned();
     let down = reply_of(http_tool(), denied);

@@ -10,10 +10,7 @@ use crate::normalize::Status;
 use crate::sandbox::{EgressAttempt, End, Outcome};
 
 fn ended(end: End, stdout: &'static str) -> Outcome {
-    Outcome {
-        end,
-        ..printed(stdout)
-    }
+    Outcome { end, ..printed(stdout) }
 }
 
 fn attempt(host: &str, allowed: bool) -> EgressAttempt {
@@ -34,36 +31,20 @@ fn each_end_has_its_code() {
         (End::Exited(1), Code::ExecutionError, false),
         (End::Exited(255), Code::ExecutionError, false),
         (End::Signaled(9), Code::ExecutionError, false),
-        (
-            End::NotStarted("no such file".to_owned()),
-            Code::SandboxUnavailable,
-            false,
-        ),
+        (End::NotStarted("no such file".to_owned()), Code::SandboxUnavailable, false),
         (End::Timeout, Code::ToolTimeout, false),
         (End::OutOfMemory, Code::ToolOutOfMemory, false),
         (End::ProcessLimit, Code::ProcessLimit, false),
         (End::OutputLimit, Code::OutputLimit, false),
         (End::DiskLimit, Code::DiskLimit, false),
         (End::Cancelled, Code::Cancelled, false),
-        (
-            End::Lost("engine restarted".to_owned()),
-            Code::SandboxUnavailable,
-            true,
-        ),
+        (End::Lost("engine restarted".to_owned()), Code::SandboxUnavailable, true),
     ] {
         let reply = reply(ended(end.clone(), ""));
         assert_eq!(reply.status, Status::Error);
         let error = reply.error.unwrap();
-        assert_eq!(
-            (error.code, error.retryable),
-            (expected, retryable),
-            "{end:?}"
-        );
-        assert!(
-            !error.message.is_empty() && !error.message.ends_with('.'),
-            "{}",
-            error.message
-        );
+        assert_eq!((error.code, error.retryable), (expected, retryable), "{end:?}");
+        assert!(!error.message.is_empty() && !error.message.ends_with('.'), "{}", error.message);
     }
 }
 
@@ -98,10 +79,7 @@ fn what_runs_well_is_a_success_whatever_it_says() {
 #[test]
 fn what_did_not_start_differs_from_what_failed() {
     let absent = reply(ended(End::NotStarted("no such file".to_owned()), ""));
-    assert_eq!(
-        absent.error.as_ref().unwrap().details["cause"],
-        "not_started"
-    );
+    assert_eq!(absent.error.as_ref().unwrap().details["cause"], "not_started");
     assert_eq!(absent.metadata.exit_code, None);
     let shell = reply(ended(End::Exited(127), ""));
     assert_eq!(code(&shell), Some(Code::ExecutionError));

@@ -34,36 +34,11 @@ fn output_that_is_json_is_data() {
         ("", Form::None, "null", ""),
         (" \n", Form::None, "null", ""),
         ("null\n", Form::Json, "null", ""),
-        (
-            "{\"a\":1.10,\"b\":1e3}\n",
-            Form::Json,
-            "{\"a\":1.10,\"b\":1e+3}",
-            "",
-        ),
-        (
-            "12345678901234567890123",
-            Form::Json,
-            "12345678901234567890123",
-            "",
-        ),
-        (
-            "{\"n\":1}\n{\"n\":2}\n",
-            Form::Lines,
-            "[{\"n\":1},{\"n\":2}]",
-            "",
-        ),
-        (
-            "loading\n[warn] x\n{\"n\":1}\n",
-            Form::Json,
-            "{\"n\":1}",
-            "loading\n[warn] x",
-        ),
-        (
-            "[INFO] start\n{\n \"n\": 1\n}\n",
-            Form::Json,
-            "{\"n\":1}",
-            "[INFO] start",
-        ),
+        ("{\"a\":1.10,\"b\":1e3}\n", Form::Json, "{\"a\":1.10,\"b\":1e+3}", ""),
+        ("12345678901234567890123", Form::Json, "12345678901234567890123", ""),
+        ("{\"n\":1}\n{\"n\":2}\n", Form::Lines, "[{\"n\":1},{\"n\":2}]", ""),
+        ("loading\n[warn] x\n{\"n\":1}\n", Form::Json, "{\"n\":1}", "loading\n[warn] x"),
+        ("[INFO] start\n{\n \"n\": 1\n}\n", Form::Json, "{\"n\":1}", "[INFO] start"),
     ]);
 }
 
@@ -73,32 +48,12 @@ fn other_output_is_text() {
         ("007", Form::Text, "\"007\"", ""),
         ("hello\n", Form::Text, "\"hello\\n\"", ""),
         ("1\n2\n", Form::Text, "\"1\\n2\\n\"", ""),
-        (
-            "{\"n\":1}\ndone\n",
-            Form::Text,
-            "\"{\\\"n\\\":1}\\ndone\\n\"",
-            "",
-        ),
+        ("{\"n\":1}\ndone\n", Form::Text, "\"{\\\"n\\\":1}\\ndone\\n\"", ""),
         ("count\n12\n", Form::Text, "\"count\\n12\\n\"", ""),
-        (
-            "{\"a\":1,\"a\":2}",
-            Form::Text,
-            "\"{\\\"a\\\":1,\\\"a\\\":2}\"",
-            "",
-        ),
+        ("{\"a\":1,\"a\":2}", Form::Text, "\"{\\\"a\\\":1,\\\"a\\\":2}\"", ""),
         ("{\"a\":NaN}", Form::Text, "\"{\\\"a\\\":NaN}\"", ""),
-        (
-            "\u{1b}[31mred\u{1b}[0m",
-            Form::Text,
-            "\"\\u001b[31mred\\u001b[0m\"",
-            "",
-        ),
-        (
-            "\u{1b}[1mlog\u{1b}[0m\u{7}\n{}",
-            Form::Json,
-            "{}",
-            "log\u{fffd}",
-        ),
+        ("\u{1b}[31mred\u{1b}[0m", Form::Text, "\"\\u001b[31mred\\u001b[0m\"", ""),
+        ("\u{1b}[1mlog\u{1b}[0m\u{7}\n{}", Form::Json, "{}", "log\u{fffd}"),
     ]);
 }
 
@@ -131,10 +86,7 @@ fn a_character_cut_by_the_cap_leaves_no_trace() {
 
 #[test]
 fn deep_output_stays_text() {
-    for text in [
-        "[".repeat(1 << 20),
-        format!("{}{}", "[".repeat(65), "]".repeat(65)),
-    ] {
+    for text in ["[".repeat(1 << 20), format!("{}{}", "[".repeat(65), "]".repeat(65))] {
         let reply = reply(printed(text.clone()));
         assert_eq!(reply.data, Value::String(text));
     }
@@ -144,10 +96,7 @@ fn deep_output_stays_text() {
 
 #[test]
 fn a_promise_of_json_is_kept_or_the_call_fails() {
-    assert_eq!(
-        reply_of(promised(), printed("{\"n\":1}")).data,
-        json!({"n": 1})
-    );
+    assert_eq!(reply_of(promised(), printed("{\"n\":1}")).data, json!({"n": 1}));
     let broken = reply_of(promised(), printed("log\n{\"n\":1}"));
     assert_eq!(code(&broken), Some(Code::ExecutionError));
     assert_eq!(broken.data, json!("log\n{\"n\":1}"));
@@ -168,17 +117,12 @@ fn data_that_breaks_the_output_schema_are_kept_in_an_error() {
 #[test]
 fn standard_error_is_shortened_to_whole_lines_and_cleaned() {
     let mut outcome = printed("{}");
-    let lines: Vec<String> = (0..1000)
-        .map(|n| format!("\u{1b}[33mline {n}\u{1b}[0m\r"))
-        .collect();
+    let lines: Vec<String> = (0..1000).map(|n| format!("\u{1b}[33mline {n}\u{1b}[0m\r")).collect();
     outcome.stderr = Bytes::from(lines.join("\n"));
     outcome.stderr_bytes = u64::try_from(outcome.stderr.len()).unwrap();
     let reply = reply(outcome);
     let stderr = &reply.metadata.stderr;
-    assert!(
-        stderr.len() <= 2048 && stderr.starts_with("line "),
-        "{stderr}"
-    );
+    assert!(stderr.len() <= 2048 && stderr.starts_with("line "), "{stderr}");
     assert!(stderr.ends_with("line 999"), "{stderr}");
     assert!(!stderr.contains('\u{1b}'));
     assert_eq!(reply.status, Status::Success);

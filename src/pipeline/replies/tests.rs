@@ -45,11 +45,7 @@ async fn a_failed_call_is_kept_for_its_key_and_not_for_the_cache() {
 async fn a_call_that_may_be_tried_again_is_kept_for_nobody() {
     let replies = Replies::new(&Config::default());
     let runs = AtomicU32::new(0);
-    for code in [
-        Code::SandboxUnavailable,
-        Code::Cancelled,
-        Code::ExecutionError,
-    ] {
+    for code in [Code::SandboxUnavailable, Code::Cancelled, Code::ExecutionError] {
         let run = async {
             runs.fetch_add(1, Ordering::Relaxed);
             Ok(reply(code))
@@ -65,10 +61,7 @@ async fn a_key_that_was_used_for_another_call_is_refused() {
     let first = async { Ok(reply(Code::ExecutionError)) };
     replies.once(&call(), keep("a", true), first).await.unwrap();
     let other = async { Ok(reply(Code::ExecutionError)) };
-    let refused = replies
-        .once(&call(), keep("b", true), other)
-        .await
-        .unwrap_err();
+    let refused = replies.once(&call(), keep("b", true), other).await.unwrap_err();
     assert!(matches!(refused, CallError::Duplicate(..)), "{refused:?}");
 }
 
@@ -81,10 +74,7 @@ async fn when_the_first_of_two_equal_calls_is_dropped_the_second_runs() {
     let second = call();
     let run = async { Ok(reply(Code::ExecutionError)) };
     let mut waiting = Box::pin(replies.once(&second, keep("a", true), run));
-    assert!(
-        futures::poll!(&mut waiting).is_pending(),
-        "it waits for the first"
-    );
+    assert!(futures::poll!(&mut waiting).is_pending(), "it waits for the first");
     drop(stuck);
     let told = waiting.await.unwrap();
     assert_eq!(told.error.unwrap().code, Code::ExecutionError);

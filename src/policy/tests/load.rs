@@ -31,10 +31,7 @@ fn problem(text: &str, place: &str) -> String {
 #[test]
 fn syntax_error_is_refused_with_its_line() {
     problem(
-        &policy(
-            "p",
-            "permit (principal, action, resource)\nwhen { context.attended ;",
-        ),
+        &policy("p", "permit (principal, action, resource)\nwhen { context.attended ;"),
         "cedar/a.cedar:4:",
     );
 }
@@ -68,10 +65,8 @@ fn policy_that_names_no_known_tool_is_refused() {
 
 #[test]
 fn policy_that_names_no_known_source_is_refused() {
-    let text = policy(
-        "p",
-        r#"forbid (principal, action, resource == Switchboard::Source::"odrers");"#,
-    );
+    let text =
+        policy("p", r#"forbid (principal, action, resource == Switchboard::Source::"odrers");"#);
     let message = problem(&text, "cedar/a.cedar:3:");
     assert!(message.contains("odrers"), "{message}");
 }
@@ -79,21 +74,10 @@ fn policy_that_names_no_known_source_is_refused() {
 #[test]
 fn type_error_is_refused_with_policy_and_line() {
     let text = policy("first", "permit (principal, action, resource);")
-        + &policy(
-            "second",
-            "forbid (principal, action, resource)\nwhen { context.input.id > 3 };",
-        );
+        + &policy("second", "forbid (principal, action, resource)\nwhen { context.input.id > 3 };");
     let found = problems(&text);
-    assert!(
-        found
-            .iter()
-            .all(|found| found.starts_with("cedar/a.cedar:7:")),
-        "{found:?}"
-    );
-    assert!(
-        found.iter().all(|found| found.contains("`second`")),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|found| found.starts_with("cedar/a.cedar:7:")), "{found:?}");
+    assert!(found.iter().all(|found| found.contains("`second`")), "{found:?}");
 }
 
 #[test]
@@ -112,10 +96,7 @@ fn argument_that_cannot_be_read_is_refused_when_named() {
         match Policies::load(folder(&text).path(), &tools) {
             Err(Error::Invalid { .. }) => {}
             Ok(policies) => assert!(
-                policies
-                    .warnings()
-                    .iter()
-                    .any(|warning| warning.contains("`p`")),
+                policies.warnings().iter().any(|warning| warning.contains("`p`")),
                 "{:?}",
                 policies.warnings()
             ),
@@ -126,10 +107,7 @@ fn argument_that_cannot_be_read_is_refused_when_named() {
 
 #[test]
 fn unknown_function_of_partial_evaluation_cannot_be_written() {
-    let text = policy(
-        "p",
-        r#"permit (principal, action, resource) when { unknown("x") };"#,
-    );
+    let text = policy("p", r#"permit (principal, action, resource) when { unknown("x") };"#);
     assert!(!problems(&text).is_empty());
 }
 
@@ -175,44 +153,28 @@ fn template_is_refused() {
 fn every_problem_is_reported_at_once() {
     let root = folder("permit (");
     std::fs::write(root.path().join("cedar/b.cedar"), [0xff, 0xfe]).unwrap();
-    std::fs::write(
-        root.path().join("cedar/c.cedar"),
-        "permit (principal, action, resource);",
-    )
-    .unwrap();
+    std::fs::write(root.path().join("cedar/c.cedar"), "permit (principal, action, resource);")
+        .unwrap();
     let Err(Error::Invalid { problems }) = Policies::load(root.path(), &[]) else {
         panic!("the set was accepted")
     };
-    let files: Vec<&str> = problems
-        .iter()
-        .map(|problem| problem.file.as_str())
-        .collect();
+    let files: Vec<&str> = problems.iter().map(|problem| problem.file.as_str()).collect();
     assert_eq!(files[0], "cedar/a.cedar");
-    assert!(
-        files.contains(&"cedar/b.cedar") && files.contains(&"cedar/c.cedar"),
-        "{files:?}"
-    );
+    assert!(files.contains(&"cedar/b.cedar") && files.contains(&"cedar/c.cedar"), "{files:?}");
 }
 
 #[test]
 fn no_policy_denies_every_call_and_says_so() {
     let tool = transfer();
     let root = tempfile::tempdir().unwrap();
-    for text in [
-        None,
-        Some(""),
-        Some("// permit (principal, action, resource);\n"),
-    ] {
+    for text in [None, Some(""), Some("// permit (principal, action, resource);\n")] {
         if let Some(text) = text {
             std::fs::create_dir_all(root.path().join("cedar")).unwrap();
             std::fs::write(root.path().join("cedar/a.cedar"), text).unwrap();
         }
         let policies = Policies::load(root.path(), std::slice::from_ref(&tool)).unwrap();
         assert_eq!(policies.warnings().len(), 1);
-        assert_eq!(
-            decide(&policies, &tool, r#"{"amount":1}"#),
-            Err(Code::PolicyDenied)
-        );
+        assert_eq!(decide(&policies, &tool, r#"{"amount":1}"#), Err(Code::PolicyDenied));
     }
 }
 
@@ -244,10 +206,7 @@ fn version_follows_the_files_and_the_catalog() {
     let one = load(&text, &[transfer()]);
     assert_eq!(one.version(), load(&text, &[transfer()]).version());
     assert_ne!(one.version(), load(&text, &[]).version());
-    assert_ne!(
-        one.version(),
-        load(&(text + "// more\n"), &[transfer()]).version()
-    );
+    assert_ne!(one.version(), load(&(text + "// more\n"), &[transfer()]).version());
 }
 
 #[test]

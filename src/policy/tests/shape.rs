@@ -6,20 +6,16 @@ use super::super::number::{decimal, long};
 use super::super::shape::Shape;
 use super::*;
 
-#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
-fn print(schema: Value) -> String {
+fn print(schema: &Value) -> String {
     let mut out = String::new();
-    Shape::of_schema(&schema).print(&mut out);
+    Shape::of_schema(schema).print(&mut out);
     out.replace("__cedar::", "")
 }
 
 /// The type of one optional property `x`; empty when it is not readable.
-#[expect(clippy::needless_pass_by_value, reason = "a test hands over a literal")]
-fn print_one(schema: Value) -> String {
-    let all = print(json!({ "type": "object", "properties": { "x": schema } }));
-    all.trim_start_matches(r#"{ "x"?: "#)
-        .trim_end_matches(" }")
-        .replace("{}", "")
+fn print_one(schema: &Value) -> String {
+    let all = print(&json!({ "type": "object", "properties": { "x": schema } }));
+    all.trim_start_matches(r#"{ "x"?: "#).trim_end_matches(" }").replace("{}", "")
 }
 
 #[test]
@@ -33,22 +29,10 @@ fn json_types_have_documented_cedar_types() {
         (json!({ "type": "integer", "minimum": 1 }), "Long"),
         (json!({ "type": "number" }), "decimal"),
         (json!({ "type": ["integer", "null"] }), "Long"),
-        (
-            json!({ "type": "array", "items": { "type": "integer" } }),
-            "Set<Long>",
-        ),
-        (
-            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
-            "String",
-        ),
-        (
-            json!({ "oneOf": [{ "const": "a" }, { "const": "b" }] }),
-            "String",
-        ),
-        (
-            json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] }),
-            "String",
-        ),
+        (json!({ "type": "array", "items": { "type": "integer" } }), "Set<Long>"),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }), "String"),
+        (json!({ "oneOf": [{ "const": "a" }, { "const": "b" }] }), "String"),
+        (json!({ "allOf": [{ "type": "string" }, { "minLength": 1 }] }), "String"),
         (
             json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } }),
             r#"{ "a": String"#,
@@ -56,32 +40,24 @@ fn json_types_have_documented_cedar_types() {
         (json!({}), ""),
         (json!(true), ""),
         (json!({ "type": ["string", "integer"] }), ""),
-        (
-            json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
-            "",
-        ),
+        (json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }), ""),
         (json!({ "type": "array" }), ""),
-        (
-            json!({ "type": "array", "prefixItems": [{ "type": "string" }] }),
-            "",
-        ),
+        (json!({ "type": "array", "prefixItems": [{ "type": "string" }] }), ""),
         (json!({ "$ref": "#/nowhere" }), ""),
         (json!({ "type": "null" }), ""),
     ] {
-        assert_eq!(print_one(schema.clone()), expected, "{schema}");
+        assert_eq!(print_one(&schema), expected, "{schema}");
     }
 }
 
 #[test]
 fn only_what_is_always_there_is_a_required_attribute() {
     assert_eq!(
-        print(
-            json!({ "type": "object", "required": ["a", "b"], "properties": {
-                "a": { "type": "string" },
-                "b": { "type": ["string", "null"] },
-                "c": { "type": "string", "default": "x" },
-            }})
-        ),
+        print(&json!({ "type": "object", "required": ["a", "b"], "properties": {
+            "a": { "type": "string" },
+            "b": { "type": ["string", "null"] },
+            "c": { "type": "string", "default": "x" },
+        }})),
         r#"{ "a": String, "b"?: String, "c"?: String }"#
     );
 }
@@ -89,7 +65,7 @@ fn only_what_is_always_there_is_a_required_attribute() {
 #[test]
 fn references_and_all_of_are_followed() {
     assert_eq!(
-        print(json!({
+        print(&json!({
             "allOf": [{ "$ref": "#/$defs/base" }, { "required": ["b"], "properties": { "b": { "type": "integer" } } }],
             "$defs": { "base": { "type": "object", "required": ["a"], "properties": { "a": { "$ref": "#/$defs/text" } } },
                        "text": { "type": "string" } }
@@ -104,35 +80,20 @@ fn recursion_ends_and_width_is_bounded() {
         "name": { "type": "string" }, "left": { "$ref": "#/$defs/node" }, "right": { "$ref": "#/$defs/node" },
         "self": { "allOf": [{ "$ref": "#/$defs/loop" }] } },
     }, "loop": { "$ref": "#/$defs/loop" } } });
-    let text = print(tree);
-    assert!(
-        text.contains(r#""left""#) && text.len() < 20_000,
-        "{}",
-        text.len()
-    );
-    let wide: serde_json::Map<String, Value> = (0..5000)
-        .map(|index| (format!("p{index:04}"), json!({ "type": "string" })))
-        .collect();
-    let text = print(json!({ "type": "object", "properties": wide }));
+    let text = print(&tree);
+    assert!(text.contains(r#""left""#) && text.len() < 20_000, "{}", text.len());
+    let wide: serde_json::Map<String, Value> =
+        (0..5000).map(|index| (format!("p{index:04}"), json!({ "type": "string" }))).collect();
+    let text = print(&json!({ "type": "object", "properties": wide }));
     assert_eq!(text.matches("String").count(), 256);
 }
 
 #[test]
 fn any_property_name_can_be_asked() {
-    let names = [
-        "plain",
-        "with space",
-        "quo\"te",
-        "back\\slash",
-        "tab\t",
-        "名字",
-        "in",
-        "\u{202e}",
-    ];
-    let properties: serde_json::Map<String, Value> = names
-        .iter()
-        .map(|name| ((*name).to_owned(), json!({ "type": "string" })))
-        .collect();
+    let names =
+        ["plain", "with space", "quo\"te", "back\\slash", "tab\t", "名字", "in", "\u{202e}"];
+    let properties: serde_json::Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
     let schema = json!({ "type": "object", "required": names, "properties": properties });
     let tool = tool("odd.names", Risk::Read, schema);
     for name in names {
@@ -142,19 +103,11 @@ fn any_property_name_can_be_asked() {
             "permit (principal, action, resource) when {{ context.input[{quoted}] == \"yes\" }};"
         );
         let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
-        let mut arguments: Value = names
-            .iter()
-            .map(|name| ((*name).to_owned(), json!("no")))
-            .collect();
-        assert!(
-            decide(&policies, &tool, &arguments.to_string()).is_err(),
-            "{name}"
-        );
+        let mut arguments: Value =
+            names.iter().map(|name| ((*name).to_owned(), json!("no"))).collect();
+        assert!(decide(&policies, &tool, &arguments.to_string()).is_err(), "{name}");
         arguments[name] = json!("yes");
-        assert!(
-            decide(&policies, &tool, &arguments.to_string()).is_ok(),
-            "{name}"
-        );
+        assert!(decide(&policies, &tool, &arguments.to_string()).is_ok(), "{name}");
     }
 }
 
@@ -174,27 +127,17 @@ fn values_reach_policies_as_they_are() {
         (r#"context.input.t == "x\ny""#, true),
         ("context.input.s == [2, 1]", true),
         (r#"context.input.d == decimal("-12.5")"#, true),
-        (
-            r#"context.input.o has "in" && context.input.o["in"] == "deep""#,
-            true,
-        ),
+        (r#"context.input.o has "in" && context.input.o["in"] == "deep""#, true),
         ("context.input.s.contains(3)", false),
     ] {
         let text = format!("permit (principal, action, resource) when {{ {condition} }};");
         let policies = load(&policy("p", &text), std::slice::from_ref(&tool));
-        assert_eq!(
-            decide(&policies, &tool, arguments).is_ok(),
-            permitted,
-            "{condition}"
-        );
+        assert_eq!(decide(&policies, &tool, arguments).is_ok(), permitted, "{condition}");
     }
     let text = "permit (principal, action, resource) unless { context.input.s.contains(3) };";
     let policies = load(&policy("p", text), std::slice::from_ref(&tool));
     let null = arguments.replace("[1,2,2]", "[1,null]");
-    assert!(
-        decide(&policies, &tool, &null).is_err(),
-        "a null in a set hides nothing"
-    );
+    assert!(decide(&policies, &tool, &null).is_err(), "a null in a set hides nothing");
 }
 
 #[test]

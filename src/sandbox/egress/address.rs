@@ -38,16 +38,12 @@ impl Network {
 }
 
 fn within_v4(address: Ipv4Addr, base: Ipv4Addr, prefix: u32) -> bool {
-    let mask = u32::MAX
-        .checked_shl(32_u32.saturating_sub(prefix))
-        .unwrap_or(0);
+    let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix)).unwrap_or(0);
     address.to_bits() & mask == base.to_bits() & mask
 }
 
 fn within_v6(address: Ipv6Addr, base: Ipv6Addr, prefix: u32) -> bool {
-    let mask = u128::MAX
-        .checked_shl(128_u32.saturating_sub(prefix))
-        .unwrap_or(0);
+    let mask = u128::MAX.checked_shl(128_u32.saturating_sub(prefix)).unwrap_or(0);
     address.to_bits() & mask == base.to_bits() & mask
 }
 
@@ -55,11 +51,7 @@ fn within_v6(address: Ipv6Addr, base: Ipv6Addr, prefix: u32) -> bool {
 const SPECIAL_V4: [(Ipv4Addr, u32, &str); 18] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "unspecified"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
-    (
-        Ipv4Addr::new(100, 64, 0, 0),
-        10,
-        "shared (carrier-grade NAT)",
-    ),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared (carrier-grade NAT)"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
     (Ipv4Addr::new(169, 254, 169, 254), 32, "metadata service"),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
@@ -80,47 +72,19 @@ const SPECIAL_V4: [(Ipv4Addr, u32, &str); 18] = [
 const SPECIAL_V6: [(Ipv6Addr, u32, &str); 15] = [
     (Ipv6Addr::UNSPECIFIED, 128, "unspecified"),
     (Ipv6Addr::LOCALHOST, 128, "loopback"),
-    (
-        Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254),
-        128,
-        "metadata service",
-    ),
-    (
-        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
-        7,
-        "private (unique local)",
-    ),
+    (Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254), 128, "metadata service"),
+    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, "private (unique local)"),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
-    (
-        Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0),
-        10,
-        "private (site-local)",
-    ),
+    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "private (site-local)"),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
-    (
-        Ipv6Addr::new(0x0064, 0xff9b, 1, 0, 0, 0, 0, 0),
-        48,
-        "NAT64 (local use)",
-    ),
+    (Ipv6Addr::new(0x0064, 0xff9b, 1, 0, 0, 0, 0, 0), 48, "NAT64 (local use)"),
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32, "Teredo"),
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved"),
-    (
-        Ipv6Addr::new(0x2001, 0x0db8, 0, 0, 0, 0, 0, 0),
-        32,
-        "documentation",
-    ),
+    (Ipv6Addr::new(0x2001, 0x0db8, 0, 0, 0, 0, 0, 0), 32, "documentation"),
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16, "6to4"),
     (Ipv6Addr::new(0x3ffe, 0, 0, 0, 0, 0, 0, 0), 16, "reserved"),
-    (
-        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
-        20,
-        "documentation",
-    ),
-    (
-        Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0),
-        16,
-        "segment routing",
-    ),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "documentation"),
+    (Ipv6Addr::new(0x5f00, 0, 0, 0, 0, 0, 0, 0), 16, "segment routing"),
 ];
 
 const NAT64: Ipv6Addr = Ipv6Addr::new(0x0064, 0xff9b, 0, 0, 0, 0, 0, 0);

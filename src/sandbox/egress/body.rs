@@ -52,12 +52,7 @@ pub(super) struct Source<R> {
 
 impl<R: AsyncRead + Unpin> Source<R> {
     pub(super) fn new(io: R, idle: Duration, blame: Blame) -> Self {
-        Self {
-            io,
-            buffer: BytesMut::with_capacity(8 * 1024),
-            idle,
-            blame,
-        }
+        Self { io, buffer: BytesMut::with_capacity(8 * 1024), idle, blame }
     }
 
     /// Reads more; 0 at the end of the stream.
@@ -66,10 +61,9 @@ impl<R: AsyncRead + Unpin> Source<R> {
         match timeout(self.idle, self.io.read_buf(&mut self.buffer)).await {
             Ok(Ok(read)) => Ok(read),
             Ok(Err(error)) => Err((self.blame)(format!("reading failed: {error}"))),
-            Err(_elapsed) => Err((self.blame)(format!(
-                "nothing arrived for {} ms",
-                self.idle.as_millis()
-            ))),
+            Err(_elapsed) => {
+                Err((self.blame)(format!("nothing arrived for {} ms", self.idle.as_millis())))
+            }
         }
     }
 }
@@ -85,12 +79,7 @@ pub(super) struct Sink<W> {
 
 impl<W: AsyncWrite + Unpin> Sink<W> {
     pub(super) fn new(io: W, idle: Duration, blame: Blame) -> Self {
-        Self {
-            io,
-            buffer: BytesMut::new(),
-            idle,
-            blame,
-        }
+        Self { io, buffer: BytesMut::new(), idle, blame }
     }
 
     /// Writes all that waits.
@@ -111,9 +100,7 @@ impl<W: AsyncWrite + Unpin> Sink<W> {
                 .await
                 .map_err(|_elapsed| io::Error::from(io::ErrorKind::TimedOut))?
         };
-        write
-            .await
-            .map_err(|error: io::Error| (self.blame)(format!("writing failed: {error}")))
+        write.await.map_err(|error: io::Error| (self.blame)(format!("writing failed: {error}")))
     }
 }
 
@@ -181,10 +168,7 @@ impl Body {
         W: AsyncWrite + Unpin,
     {
         loop {
-            match self
-                .step(&mut source.buffer)
-                .map_err(|bad| (source.blame)(bad.to_owned()))?
-            {
+            match self.step(&mut source.buffer).map_err(|bad| (source.blame)(bad.to_owned()))? {
                 Step::Data(data) => {
                     meter.count(way, data.len()).map_err(Fault::Limit)?;
                     put_piece(&mut sink.buffer, &data, chunk);

@@ -112,9 +112,7 @@ pub(super) async fn dial(
         }
     }
     let failed = failure.map(Refusal::Failed);
-    Err(failed
-        .or(refusal)
-        .unwrap_or_else(|| Refusal::Failed("there is no address".to_owned())))
+    Err(failed.or(refusal).unwrap_or_else(|| Refusal::Failed("there is no address".to_owned())))
 }
 
 /// Checks what the socket says it is connected to.
@@ -126,9 +124,7 @@ fn confirm(
     let failed = |error: io::Error| Refusal::Failed(error.to_string());
     let peer = stream.peer_addr().map_err(failed)?;
     if peer.ip().to_canonical() != wanted.ip().to_canonical() || peer.port() != wanted.port() {
-        return Err(Refusal::Denied(format!(
-            "the connection led to {peer} in place of {wanted}"
-        )));
+        return Err(Refusal::Denied(format!("the connection led to {peer} in place of {wanted}")));
     }
     check_address(rules, peer.ip()).map_err(Refusal::Denied)?;
     stream.set_nodelay(true).map_err(failed)?;
@@ -154,9 +150,7 @@ fn build(extra: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
         let certificates = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
         for certificate in certificates {
             let certificate = certificate.map_err(unreadable)?;
-            roots
-                .add(certificate)
-                .map_err(|error| format!("`{}`: {error}", path.display()))?;
+            roots.add(certificate).map_err(|error| format!("`{}`: {error}", path.display()))?;
         }
     }
     if roots.is_empty() {
@@ -179,10 +173,7 @@ pub(super) async fn secure(
 ) -> Result<Box<TlsStream<TcpStream>>, Refusal> {
     let failed = |why: String| Refusal::Failed(format!("TLS failed: {why}"));
     let name = server_name(host).map_err(|why| failed(why.to_owned()))?;
-    let config = limits
-        .trust
-        .load(limits.extra_ca.as_deref())
-        .map_err(failed)?;
+    let config = limits.trust.load(limits.extra_ca.as_deref()).map_err(failed)?;
     let handshake = TlsConnector::from(config).connect(name, stream);
     match timeout(limits.connect(), handshake).await {
         Ok(Ok(stream)) => Ok(Box::new(stream)),

@@ -78,27 +78,17 @@ impl Exchange<'_> {
         let mut up = Source::new(from, self.limits.idle(), Fault::Upstream);
         let mut out = Sink::new(to, self.limits.idle(), Fault::Upstream);
         let progress = Progress::default();
-        let ended = race(
-            self.upload(source, &mut out),
-            self.download(&mut up, sink, &progress),
-            &progress,
-        )
-        .await;
+        let ended =
+            race(self.upload(source, &mut out), self.download(&mut up, sink, &progress), &progress)
+                .await;
         let got = ended.map_err(|fault| Broken {
             fault,
             answered: progress.answered.load(Ordering::Relaxed),
             heard: progress.heard.load(Ordering::Relaxed),
         })?;
         let clean = got.reusable && progress.uploaded.load(Ordering::Relaxed);
-        let link = clean.then(|| Link {
-            stream: up.io.unsplit(out.io),
-            address,
-            born,
-        });
-        Ok(Done {
-            keep: got.keep,
-            link,
-        })
+        let link = clean.then(|| Link { stream: up.io.unsplit(out.io), address, born });
+        Ok(Done { keep: got.keep, link })
     }
 
     async fn upload<R, W>(&self, source: &mut Source<R>, out: &mut Sink<W>) -> Result<(), Fault>
@@ -106,15 +96,10 @@ impl Exchange<'_> {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        self.asked
-            .write(self.scheme, self.target, self.path, &mut out.buffer);
-        self.meter
-            .count(Way::Sent, out.buffer.len())
-            .map_err(Fault::Limit)?;
+        self.asked.write(self.scheme, self.target, self.path, &mut out.buffer);
+        self.meter.count(Way::Sent, out.buffer.len()).map_err(Fault::Limit)?;
         let chunk = self.asked.framing == Framing::Chunked;
-        Body::new(self.asked.framing)
-            .relay(source, out, chunk, (self.meter, Way::Sent))
-            .await
+        Body::new(self.asked.framing).relay(source, out, chunk, (self.meter, Way::Sent)).await
     }
 
     async fn download<R, W>(
@@ -149,9 +134,7 @@ impl Exchange<'_> {
         let keep = self.asked.keep && progress.uploaded.load(Ordering::Relaxed);
         progress.answered.store(true, Ordering::Relaxed);
         answered.write(chunk, !keep, &mut sink.buffer);
-        Body::new(answered.framing)
-            .relay(up, sink, chunk, (self.meter, Way::Received))
-            .await?;
+        Body::new(answered.framing).relay(up, sink, chunk, (self.meter, Way::Received)).await?;
         Ok(Got {
             keep,
             reusable: answered.keep && up.buffer.is_empty() && !self.asked.claims_connection(),
@@ -169,15 +152,11 @@ impl Exchange<'_> {
                 .map_err(|why| Fault::Upstream(why.to_owned()))?;
             if let Some(answered) = parsed {
                 let head = before.saturating_sub(up.buffer.len());
-                self.meter
-                    .count(Way::Received, head)
-                    .map_err(Fault::Limit)?;
+                self.meter.count(Way::Received, head).map_err(Fault::Limit)?;
                 return Ok(answered);
             }
             if before > MAX_HEAD {
-                return Err(Fault::Upstream(
-                    "the head of the answer is too long".to_owned(),
-                ));
+                return Err(Fault::Upstream("the head of the answer is too long".to_owned()));
             }
             if up.fill().await? == 0 {
                 return Err(Fault::Upstream(

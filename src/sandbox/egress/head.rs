@@ -20,10 +20,7 @@ pub(super) struct Malformed {
 }
 
 fn bad(reason: &'static str) -> Malformed {
-    Malformed {
-        status: 400,
-        reason,
-    }
+    Malformed { status: 400, reason }
 }
 
 /// Scheme of a forwarded URL.
@@ -49,11 +46,7 @@ pub(super) enum Goal {
     /// `CONNECT authority`.
     Tunnel(String),
     /// `METHOD scheme://authority/path`.
-    Forward {
-        scheme: Scheme,
-        authority: String,
-        path: String,
-    },
+    Forward { scheme: Scheme, authority: String, path: String },
 }
 
 impl Goal {
@@ -225,14 +218,12 @@ impl Answered {
 
 fn refuse(error: httparse::Error) -> Malformed {
     match error {
-        httparse::Error::TooManyHeaders => Malformed {
-            status: 431,
-            reason: "there are too many headers",
-        },
-        httparse::Error::Version => Malformed {
-            status: 505,
-            reason: "the protocol is not HTTP/1.0 or HTTP/1.1",
-        },
+        httparse::Error::TooManyHeaders => {
+            Malformed { status: 431, reason: "there are too many headers" }
+        }
+        httparse::Error::Version => {
+            Malformed { status: 505, reason: "the protocol is not HTTP/1.0 or HTTP/1.1" }
+        }
         httparse::Error::HeaderName
         | httparse::Error::HeaderValue
         | httparse::Error::NewLine
@@ -262,9 +253,8 @@ fn parse_goal(method: &str, target: &str) -> Result<Goal, Malformed> {
     if method == "CONNECT" {
         return Ok(Goal::Tunnel(target.to_owned()));
     }
-    let (scheme, rest) = target
-        .split_once("://")
-        .ok_or_else(|| bad("this is a proxy: it needs an absolute URL"))?;
+    let (scheme, rest) =
+        target.split_once("://").ok_or_else(|| bad("this is a proxy: it needs an absolute URL"))?;
     let scheme = match scheme.to_ascii_lowercase().as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
@@ -279,11 +269,7 @@ fn parse_goal(method: &str, target: &str) -> Result<Goal, Malformed> {
         return Err(bad("the URL has a character that must be percent-encoded"));
     }
     let slash = if path.starts_with('/') { "" } else { "/" };
-    Ok(Goal::Forward {
-        scheme,
-        authority: authority.to_owned(),
-        path: format!("{slash}{path}"),
-    })
+    Ok(Goal::Forward { scheme, authority: authority.to_owned(), path: format!("{slash}{path}") })
 }
 
 /// The one framing that a message states; `None` when it states none.

@@ -47,9 +47,7 @@ impl Host {
 
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
-        && label
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 impl fmt::Display for Host {
@@ -87,10 +85,7 @@ impl Target {
             (None | Some(""), None) => return Err("the port is missing"),
             (Some(digits), _) => parse_port(digits).ok_or("it is no port")?,
         };
-        Ok(Self {
-            host: Host::parse(host)?,
-            port,
-        })
+        Ok(Self { host: Host::parse(host)?, port })
     }
 }
 
@@ -203,7 +198,5 @@ pub(super) fn check_address(rules: &[&Rule], address: IpAddr) -> Result<(), Stri
     if rules.iter().any(named) {
         return Ok(());
     }
-    Err(format!(
-        "internal address `{address}` ({kind}); no egress rule names its network"
-    ))
+    Err(format!("internal address `{address}` ({kind}); no egress rule names its network"))
 }

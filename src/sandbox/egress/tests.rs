@@ -22,19 +22,12 @@ use upstream::Upstream;
 
 /// A rule for a host that may lie on loopback.
 fn rule(host: &str, port: u16) -> EgressRule {
-    EgressRule {
-        host: host.to_owned(),
-        port,
-        networks: vec!["127.0.0.0/8".to_owned()],
-    }
+    EgressRule { host: host.to_owned(), port, networks: vec!["127.0.0.0/8".to_owned()] }
 }
 
 /// A rule that names no network.
 fn public_rule(host: &str, port: u16) -> EgressRule {
-    EgressRule {
-        networks: Vec::new(),
-        ..rule(host, port)
-    }
+    EgressRule { networks: Vec::new(), ..rule(host, port) }
 }
 
 /// Limits under which every name is at 127.0.0.1.
@@ -43,17 +36,11 @@ fn limits() -> GateLimits {
 }
 
 fn limits_with(answer: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> GateLimits {
-    GateLimits {
-        resolver: Resolver::fixed(answer),
-        ..GateLimits::default()
-    }
+    GateLimits { resolver: Resolver::fixed(answer), ..GateLimits::default() }
 }
 
 fn limits_trusting(ca: PathBuf) -> GateLimits {
-    GateLimits {
-        extra_ca: Some(ca),
-        ..limits()
-    }
+    GateLimits { extra_ca: Some(ca), ..limits() }
 }
 
 /// Sends `bytes` through the gate and gives all that comes back.
@@ -73,33 +60,21 @@ async fn ask(gate: &Gate, trail: &Trail, bytes: impl AsRef<[u8]>) -> String {
 async fn get(rules: &[EgressRule], url: &str) -> (String, Vec<EgressAttempt>) {
     let trail = Trail::default();
     let gate = Gate::new(rules, limits());
-    let answer = ask(
-        &gate,
-        &trail,
-        format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n"),
-    )
-    .await;
+    let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
     (answer, trail.attempts())
 }
 
 /// Answers 200 with `body` to everything.
 fn hello(body: &'static str) -> Arc<Upstream> {
     Upstream::plain(move |_| {
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .into()
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into()
     })
 }
 
 #[track_caller]
 fn assert_denied(answer: &str, attempts: &[EgressAttempt]) {
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-    assert!(
-        answer.contains("\r\nx-switchboard-egress: denied\r\n"),
-        "{answer}"
-    );
+    assert!(answer.contains("\r\nx-switchboard-egress: denied\r\n"), "{answer}");
     let last = attempts.last().unwrap();
     assert!(!last.allowed && !last.reason.is_empty(), "{last:?}");
     assert_eq!(last.address, None);

@@ -41,18 +41,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Tool<S> {
                 Err(malformed) => return Some(Err(malformed)),
             }
             if self.source.buffer.len() > limits.head_bytes {
-                return Some(Err(Malformed {
-                    status: 431,
-                    reason: "the head is too long",
-                }));
+                return Some(Err(Malformed { status: 431, reason: "the head is too long" }));
             }
             match self.source.fill().await {
                 Ok(0) | Err(_) if self.source.buffer.is_empty() => return None,
                 Ok(0) | Err(_) => {
-                    return Some(Err(Malformed {
-                        status: 400,
-                        reason: "the head broke off",
-                    }));
+                    return Some(Err(Malformed { status: 400, reason: "the head broke off" }));
                 }
                 Ok(_) => {}
             }

@@ -83,10 +83,7 @@ impl Trail {
         let entry = Arc::new(Entry {
             host: printable(host),
             port,
-            fate: Mutex::new(Fate {
-                reason,
-                ..Fate::default()
-            }),
+            fate: Mutex::new(Fate { reason, ..Fate::default() }),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
         });
@@ -156,12 +153,9 @@ impl Meter {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let (entry, total, most, verb) = match way {
             Way::Sent => (&self.entry.sent, &self.totals.sent, self.most_sent, "sent"),
-            Way::Received => (
-                &self.entry.received,
-                &self.totals.received,
-                self.most_received,
-                "received",
-            ),
+            Way::Received => {
+                (&self.entry.received, &self.totals.received, self.most_received, "received")
+            }
         };
         entry.fetch_add(bytes, Ordering::Relaxed);
         let before = total.fetch_add(bytes, Ordering::Relaxed);
@@ -174,8 +168,5 @@ impl Meter {
 
 /// Keeps what a tool wrote short and on one line.
 pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .take(255)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().take(255).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -90,9 +90,7 @@ where
 {
     loop {
         if !source.buffer.is_empty() {
-            meter
-                .count(way, source.buffer.len())
-                .map_err(Fault::Limit)?;
+            meter.count(way, source.buffer.len()).map_err(Fault::Limit)?;
             sink.buffer.unsplit(source.buffer.split());
             sink.flush().await?;
         }
@@ -113,10 +111,7 @@ struct Activity {
 
 impl Activity {
     fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            last_ms: AtomicU64::new(0),
-        }
+        Self { start: Instant::now(), last_ms: AtomicU64::new(0) }
     }
 
     fn touch(&self) {

@@ -64,8 +64,7 @@ impl Fake {
                 }
             }
         });
-        fake.tasks
-            .spawn(async move { axum::serve(listener, router).await });
+        fake.tasks.spawn(async move { axum::serve(listener, router).await });
         fake
     }
 
@@ -90,11 +89,7 @@ fn well(asked: &str) -> Response {
     } else {
         "OK"
     };
-    let status = if asked.starts_with("DELETE") {
-        StatusCode::NO_CONTENT
-    } else {
-        StatusCode::OK
-    };
+    let status = if asked.starts_with("DELETE") { StatusCode::NO_CONTENT } else { StatusCode::OK };
     (status, body).into_response()
 }
 
@@ -108,11 +103,7 @@ async fn assert_refused(room: &Room) -> Vec<Error> {
         room.sandbox.execute(call, None).await.unwrap_err()
     });
     let errors = join_all(calls).await;
-    assert!(
-        begun.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     for error in &errors {
         assert_eq!(error.failure().code, Code::SandboxUnavailable, "{error:?}");
     }
@@ -134,19 +125,12 @@ async fn stop(room: Room) {
 async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.sock");
-    let room = Room::open(Config {
-        engine: format!("unix://{}", path.display()),
-        ..config()
-    })
-    .await;
+    let room =
+        Room::open(Config { engine: format!("unix://{}", path.display()), ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     let begun = Instant::now();
-    let error = room
-        .sandbox
-        .execute(shell(&profile, "true"), None)
-        .await
-        .unwrap_err();
+    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert!(matches!(error, Error::EngineAbsent { .. }), "{error:?}");
     assert!(error.failure().retry_after.is_some());
@@ -154,10 +138,7 @@ async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
 
     std::os::unix::fs::symlink("/var/run/docker.sock", &path).unwrap();
     room.ready().await;
-    assert_eq!(
-        room.run(shell(&profile, "exit 4")).await.end,
-        End::Exited(4)
-    );
+    assert_eq!(room.run(shell(&profile, "exit 4")).await.end, End::Exited(4));
     room.close().await;
 }
 
@@ -177,9 +158,7 @@ async fn an_engine_that_hangs_on_create_or_attach_delays_no_call() {
         let room = Room::open(fake.config()).await;
         wait_until(|| fake.asked("/containers/json") > 0).await;
         let errors = assert_refused(&room).await;
-        let told = errors
-            .iter()
-            .any(|error| error.failure().message.contains("within 1000 ms"));
+        let told = errors.iter().any(|error| error.failure().message.contains("within 1000 ms"));
         assert!(told, "{step}: {errors:?}");
         // What may have been created is removed by its name.
         wait_until(|| fake.asked("DELETE") > 0).await;
@@ -191,16 +170,12 @@ async fn an_engine_that_hangs_on_create_or_attach_delays_no_call() {
 async fn a_warning_at_create_is_an_error_and_the_container_goes() {
     let fake = Fake::start(|asked| {
         let body = r#"{"Id":"c1","Warnings":["Your kernel does not support swap limit"]}"#;
-        asked
-            .ends_with("/containers/create")
-            .then_some(Misdeed::Answer(StatusCode::CREATED, body))
+        asked.ends_with("/containers/create").then_some(Misdeed::Answer(StatusCode::CREATED, body))
     });
     let room = Room::open(fake.config()).await;
     wait_until(|| fake.asked("/containers/json") > 0).await;
     let errors = assert_refused(&room).await;
-    let told = errors
-        .iter()
-        .any(|error| error.failure().message.contains("swap limit"));
+    let told = errors.iter().any(|error| error.failure().message.contains("swap limit"));
     assert!(told, "{errors:?}");
     wait_until(|| fake.asked("DELETE") > 0).await;
     assert_eq!(fake.asked("/start"), 0);
@@ -218,11 +193,7 @@ async fn a_removal_that_fails_is_tried_again_and_then_left_to_the_sweep() {
             _ => None,
         }
     });
-    let room = Room::open(Config {
-        capacity: 1,
-        ..fake.config()
-    })
-    .await;
+    let room = Room::open(Config { capacity: 1, ..fake.config() }).await;
     wait_until(|| fake.asked("/containers/json") > 0).await;
     assert_refused(&room).await;
     wait_until(|| fake.asked("DELETE") >= 4).await;
@@ -242,28 +213,16 @@ async fn an_image_that_the_engine_lacks_is_named() {
     let id = format!("sha256:{}", "0".repeat(64));
     let text = format!("[image.shell]\nreference = \"none:none\"\nid = \"{id}\"\n");
     std::fs::write(images.path(), text).unwrap();
-    let room = Room::open(Config {
-        images: images.path().to_owned(),
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { images: images.path().to_owned(), ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     wait_until(|| room.sandbox.hub.yard.engine.client().is_ok()).await;
     let begun = Instant::now();
-    let error = room
-        .sandbox
-        .execute(shell(&profile, "true"), None)
-        .await
-        .unwrap_err();
+    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5));
     let failure = error.failure();
     assert_eq!(failure.code, Code::SandboxUnavailable);
-    assert!(
-        failure.message.contains("image `shell` is missing"),
-        "{}",
-        failure.message
-    );
+    assert!(failure.message.contains("image `shell` is missing"), "{}", failure.message);
     assert!(failure.retry_after.is_none());
     let reason = room.sandbox.readiness().borrow().reason.clone();
     assert!(reason.contains("sandbox-images/build.sh"), "{reason}");
@@ -273,18 +232,14 @@ async fn an_image_that_the_engine_lacks_is_named() {
 #[tokio::test]
 async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     let wire = Wire::lay();
-    let room = Room::open(Config {
-        engine: format!("unix://{}", wire.path().display()),
-        ..config()
-    })
-    .await;
+    let room =
+        Room::open(Config { engine: format!("unix://{}", wire.path().display()), ..config() })
+            .await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = tokio::sync::mpsc::channel(4);
-    let call = room
-        .sandbox
-        .execute(order(&profile, &["sleep", "60"]), Some(events));
+    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
     let cut = async {
         heard.recv().await.expect("started");
         wire.cut();
@@ -293,15 +248,8 @@ async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     assert!(matches!(outcome.unwrap().end, End::Lost(_)));
     let mut readiness = room.sandbox.readiness();
     let fell = readiness.wait_for(|now| !now.ready);
-    tokio::time::timeout(Duration::from_secs(10), fell)
-        .await
-        .expect("unready in time")
-        .unwrap();
-    let error = room
-        .sandbox
-        .execute(shell(&profile, "true"), None)
-        .await
-        .unwrap_err();
+    tokio::time::timeout(Duration::from_secs(10), fell).await.expect("unready in time").unwrap();
+    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
     assert_eq!(error.failure().code, Code::SandboxUnavailable);
 
     let wire = wire.mend();
@@ -332,11 +280,7 @@ impl Wire {
     }
 
     fn at(folder: Arc<TempDir>) -> Self {
-        let wire = Self {
-            folder,
-            stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        };
+        let wire = Self { folder, stop: CancellationToken::new(), tasks: TaskTracker::new() };
         let listener = UnixListener::bind(wire.path()).unwrap();
         let (stop, tasks) = (wire.stop.clone(), wire.tasks.clone());
         wire.tasks.spawn(async move {
@@ -364,9 +308,7 @@ impl Wire {
 
 async fn pass(mut near: UnixStream) {
     if let Ok(mut far) = UnixStream::connect(Path::new("/var/run/docker.sock")).await {
-        tokio::io::copy_bidirectional(&mut near, &mut far)
-            .await
-            .ok();
+        tokio::io::copy_bidirectional(&mut near, &mut far).await.ok();
     }
 }
 

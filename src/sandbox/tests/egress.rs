@@ -46,11 +46,7 @@ fn boxed(tier: Tier, egress: Option<Vec<EgressRule>>) -> Arc<Profile> {
 }
 
 fn rule(port: u16) -> EgressRule {
-    EgressRule {
-        host: "127.0.0.1".to_owned(),
-        port,
-        networks: vec!["127.0.0.0/8".to_owned()],
-    }
+    EgressRule { host: "127.0.0.1".to_owned(), port, networks: vec!["127.0.0.0/8".to_owned()] }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,17 +64,13 @@ async fn an_allowed_host_is_reached_and_every_attempt_is_recorded() {
         };
         let good = fetch(open).await;
         assert_eq!(good.stdout, "hello from outside\n", "{good:?}");
-        let [attempt] = &good.egress[..] else {
-            panic!("{:?}", good.egress)
-        };
+        let [attempt] = &good.egress[..] else { panic!("{:?}", good.egress) };
         assert!(attempt.allowed && attempt.received > 0, "{attempt:?}");
         assert_eq!((attempt.host.as_str(), attempt.port), ("127.0.0.1", open));
 
         let denied = fetch(shut).await;
         assert!(denied.stdout.starts_with(b"refused 4"), "{denied:?}");
-        let [attempt] = &denied.egress[..] else {
-            panic!("{:?}", denied.egress)
-        };
+        let [attempt] = &denied.egress[..] else { panic!("{:?}", denied.egress) };
         assert!(!attempt.allowed && attempt.address.is_none(), "{attempt:?}");
         assert_eq!(attempt.port, shut);
         room.close().await;
@@ -98,21 +90,11 @@ async fn without_rules_nothing_opens_and_around_the_gate_there_is_no_way() {
     let seen = room.run(order(&none, &["python3", "-c", look])).await;
     assert_eq!(seen.stdout, "[]\n");
     let url = format!("http://127.0.0.1:{port}/");
-    let refused = room
-        .run(order(&empty, &["python3", "-c", FETCH, &url]))
-        .await;
+    let refused = room.run(order(&empty, &["python3", "-c", FETCH, &url])).await;
     assert!(refused.stdout.starts_with(b"refused 4"), "{refused:?}");
     assert_eq!(refused.egress.len(), 1);
-    for host in [
-        "127.0.0.1",
-        "172.17.0.1",
-        "192.0.2.10",
-        "169.254.169.254",
-        "2001:db8::10",
-    ] {
-        let outcome = room
-            .run(order(&none, &["python3", "-c", DIRECT, host, &port]))
-            .await;
+    for host in ["127.0.0.1", "172.17.0.1", "192.0.2.10", "169.254.169.254", "2001:db8::10"] {
+        let outcome = room.run(order(&none, &["python3", "-c", DIRECT, host, &port])).await;
         assert_eq!(outcome.end, End::Exited(0));
         assert!(outcome.stdout.starts_with(b"no way"), "{host}: {outcome:?}");
         assert!(outcome.tool < Duration::from_secs(2), "{host}");
@@ -147,12 +129,7 @@ async fn an_http_tool_brings_back_status_headers_and_body() {
     let answer = good.http.as_ref().unwrap_or_else(|| panic!("{good:?}"));
     assert_eq!(answer.status, 200);
     assert_eq!(answer.body, "hello from outside");
-    assert!(
-        answer
-            .headers
-            .iter()
-            .any(|(name, _)| name == "content-type")
-    );
+    assert!(answer.headers.iter().any(|(name, _)| name == "content-type"));
     assert!(good.stdout.is_empty());
     assert_eq!(good.egress.len(), 1);
 

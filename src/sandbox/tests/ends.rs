@@ -31,18 +31,9 @@ async fn limits_are_named_and_told_apart() {
         ("kill -9 $$", End::Signaled(9)),
         ("nosuchcommand", End::Exited(127)),
         ("dd if=/dev/zero of=/tmp/x bs=1M count=200", End::DiskLimit),
-        (
-            "i=0; while : > /tmp/f$i; do i=$((i+1)); done; exit 1",
-            End::DiskLimit,
-        ),
-        (
-            "head -c 200M /dev/zero | tail -c 190M > /dev/null",
-            End::OutOfMemory,
-        ),
-        (
-            "(head -c 200M /dev/zero | tail -c 190M) > /dev/null; exit 0",
-            End::Exited(0),
-        ),
+        ("i=0; while : > /tmp/f$i; do i=$((i+1)); done; exit 1", End::DiskLimit),
+        ("head -c 200M /dev/zero | tail -c 190M > /dev/null", End::OutOfMemory),
+        ("(head -c 200M /dev/zero | tail -c 190M) > /dev/null; exit 0", End::Exited(0)),
         ("yes", End::OutputLimit),
         ("yes >&2", End::OutputLimit),
         ("sleep 60 & sleep 60 & wait", End::Timeout),
@@ -50,12 +41,7 @@ async fn limits_are_named_and_told_apart() {
     ];
     for (script, end) in table {
         let outcome = room.run(shell(&shell_box, script)).await;
-        assert_eq!(
-            outcome.end,
-            end,
-            "{script}: {}",
-            String::from_utf8_lossy(&outcome.stderr)
-        );
+        assert_eq!(outcome.end, end, "{script}: {}", String::from_utf8_lossy(&outcome.stderr));
         if script.starts_with('(') {
             assert!(outcome.oom_kills > 0, "a child was killed");
         }
@@ -65,11 +51,7 @@ async fn limits_are_named_and_told_apart() {
         }
     }
     let outcome = room.run(order(&shell_box, &["nosuchcommand"])).await;
-    assert!(
-        matches!(outcome.end, End::NotStarted(_)),
-        "{:?}",
-        outcome.end
-    );
+    assert!(matches!(outcome.end, End::NotStarted(_)), "{:?}", outcome.end);
     room.close().await;
 }
 
@@ -79,19 +61,12 @@ async fn a_python_that_takes_memory_or_forks_without_end_is_named_too() {
     let python_box = walled("python", Duration::from_secs(10));
     room.keep(&[&python_box]);
     room.ready().await;
-    let memory = room
-        .run(python(&python_box, "x = bytearray(512 * 1024 * 1024)"))
-        .await;
+    let memory = room.run(python(&python_box, "x = bytearray(512 * 1024 * 1024)")).await;
     assert_eq!(memory.end, End::OutOfMemory);
     let forks = "import os, time\nfor n in range(500):\n  if os.fork() == 0: time.sleep(60)\n";
     let forked = room.run(python(&python_box, forks)).await;
     assert_eq!(forked.end, End::ProcessLimit);
-    let files = room
-        .run(python(
-            &python_box,
-            "f = [open('/dev/null') for n in range(9999)]",
-        ))
-        .await;
+    let files = room.run(python(&python_box, "f = [open('/dev/null') for n in range(9999)]")).await;
     assert_eq!(files.end, End::Exited(1));
     assert!(String::from_utf8_lossy(&files.stderr).contains("Too many open files"));
     room.close().await;
@@ -109,11 +84,7 @@ async fn the_nearer_of_wall_time_and_deadline_counts() {
     let outcome = room.run(call).await;
     assert_eq!(outcome.end, End::Timeout);
     assert!(outcome.limits.wall <= Duration::from_secs(1));
-    assert!(
-        begun.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 
     let mut late = order(&profile, &["true"]);
     late.deadline = Some(Instant::now());
@@ -125,30 +96,18 @@ async fn the_nearer_of_wall_time_and_deadline_counts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_call_gives_back_its_container_and_its_place() {
-    let room = Room::open(Config {
-        capacity: 1,
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { capacity: 1, ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
     for wait in [0, 20, 150, 300] {
         let call = room.run(order(&profile, &["sleep", "60"]));
-        assert!(
-            tokio::time::timeout(Duration::from_millis(wait), call)
-                .await
-                .is_err()
-        );
+        assert!(tokio::time::timeout(Duration::from_millis(wait), call).await.is_err());
     }
     let begun = Instant::now();
     let outcome = room.run(shell(&profile, "echo next")).await;
     assert_eq!(outcome.stdout, "next\n");
-    assert!(
-        begun.elapsed() < Duration::from_secs(9),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     room.close().await;
 }
 
@@ -159,19 +118,13 @@ async fn a_container_killed_from_outside_is_lost_not_timed_out() {
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = mpsc::channel(8);
-    let call = room
-        .sandbox
-        .execute(order(&profile, &["sleep", "60"]), Some(events));
+    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
     let kill = async {
         assert_eq!(heard.recv().await, Some(Event::Started));
         let hub = &room.sandbox.hub;
         let containers = hub.yard.engine.list(&hub.config.instance).await.unwrap();
         for container in containers {
-            hub.yard
-                .engine
-                .remove(&container.id.unwrap())
-                .await
-                .unwrap();
+            hub.yard.engine.remove(&container.id.unwrap()).await.unwrap();
         }
         while heard.recv().await.is_some() {}
     };
@@ -218,14 +171,7 @@ async fn output_arrives_while_the_tool_runs_and_whole_in_the_end() {
     let outcome = outcome.unwrap();
     assert_eq!(outcome.stdout, "one\n");
     assert_eq!(outcome.stderr, "two\n");
-    assert_eq!(
-        all,
-        [
-            Event::Started,
-            Event::Stdout("one\n".into()),
-            Event::Stderr("two\n".into())
-        ]
-    );
+    assert_eq!(all, [Event::Started, Event::Stdout("one\n".into()), Event::Stderr("two\n".into())]);
     room.close().await;
 }
 
@@ -243,18 +189,9 @@ async fn standard_input_is_exact_and_ends() {
     call.stdin = input.clone();
     let outcome = room.run(call).await;
     assert_eq!(outcome.end, End::Exited(0));
-    assert!(
-        outcome.stdout == input,
-        "{} of {}",
-        outcome.stdout.len(),
-        input.len()
-    );
-    let nothing = room
-        .run(shell(
-            &profile,
-            "read x; echo \"got:$x\"; test -t 0 || echo none",
-        ))
-        .await;
+    assert!(outcome.stdout == input, "{} of {}", outcome.stdout.len(), input.len());
+    let nothing =
+        room.run(shell(&profile, "read x; echo \"got:$x\"; test -t 0 || echo none")).await;
     assert_eq!(nothing.stdout, "got:\nnone\n");
     // A tool that never reads its input ends all the same.
     let mut deaf = order(&profile, &["true"]);

@@ -79,10 +79,7 @@ async fn sustained_rate() {
             .for_each(|()| std::future::ready(()))
             .await;
         let engine = f64::from(CALLS) / begun.elapsed().as_secs_f64();
-        println!(
-            "one-shot {ours:.2}/s, engine alone {engine:.2}/s, ratio {:.2}",
-            ours / engine
-        );
+        println!("one-shot {ours:.2}/s, engine alone {engine:.2}/s, ratio {:.2}", ours / engine);
     }
     room.close().await;
 }

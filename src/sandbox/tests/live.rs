@@ -58,10 +58,7 @@ pub(super) fn profile(image: &str) -> Profile {
 pub(super) fn order(profile: &Arc<Profile>, argv: &[&str]) -> Order {
     Order {
         profile: Arc::clone(profile),
-        scope: Scope {
-            source: "tests".to_owned(),
-            tenant: "default".to_owned(),
-        },
+        scope: Scope { source: "tests".to_owned(), tenant: "default".to_owned() },
         argv: argv.iter().map(|&element| element.to_owned()).collect(),
         env: environment(&std::collections::BTreeMap::new()),
         stdin: Vec::new(),
@@ -84,20 +81,14 @@ pub(super) struct Room {
 impl Room {
     pub(super) async fn open(config: Config) -> Self {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let sandbox = Sandbox::start(config, tasks.clone(), stop.clone())
-            .await
-            .expect("starts");
+        let sandbox = Sandbox::start(config, tasks.clone(), stop.clone()).await.expect("starts");
         // As `furnish` would, without tools.
         let images = Images::read(&sandbox.hub.config.images);
         if let Ok(images) = images {
             sandbox.hub.images.store(Arc::new(images));
         }
         sandbox.hub.lacking().clear();
-        Self {
-            sandbox,
-            stop,
-            tasks,
-        }
+        Self { sandbox, stop, tasks }
     }
 
     pub(super) fn keep(&self, profiles: &[&Arc<Profile>]) {
@@ -118,10 +109,7 @@ impl Room {
     pub(super) async fn ready(&self) {
         let mut readiness = self.sandbox.readiness();
         let ready = readiness.wait_for(|now| now.ready);
-        if tokio::time::timeout(Duration::from_secs(20), ready)
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(Duration::from_secs(20), ready).await.is_err() {
             panic!("not ready: {}", self.sandbox.readiness().borrow().reason);
         }
     }
@@ -135,16 +123,9 @@ impl Room {
         self.stop.cancel();
         self.sandbox.drain().await;
         self.tasks.close();
-        tokio::time::timeout(Duration::from_secs(20), self.tasks.wait())
-            .await
-            .expect("tasks end");
+        tokio::time::timeout(Duration::from_secs(20), self.tasks.wait()).await.expect("tasks end");
         let hub = &self.sandbox.hub;
-        let left = hub
-            .yard
-            .engine
-            .list(&hub.config.instance)
-            .await
-            .expect("lists");
+        let left = hub.yard.engine.list(&hub.config.instance).await.expect("lists");
         assert!(left.is_empty(), "left over: {left:?}");
     }
 }
@@ -155,9 +136,7 @@ async fn a_warm_call_runs_and_nothing_is_left() {
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
-    let outcome = room
-        .run(shell(&profile, "echo out; echo err >&2; exit 3"))
-        .await;
+    let outcome = room.run(shell(&profile, "echo out; echo err >&2; exit 3")).await;
     assert_eq!(outcome.end, End::Exited(3));
     assert_eq!(&outcome.stdout[..], b"out\n");
     assert_eq!(&outcome.stderr[..], b"err\n");
@@ -168,21 +147,12 @@ async fn a_warm_call_runs_and_nothing_is_left() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_call_of_a_burst_has_a_container_of_its_own() {
     const CALLS: usize = 24;
-    let room = Room::open(Config {
-        capacity: 6,
-        queue_wait_ms: 60_000,
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { capacity: 6, queue_wait_ms: 60_000, ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
-    let calls = (0..CALLS).map(|_| {
-        room.run(shell(
-            &profile,
-            "test -e /tmp/mark && echo dirty; : > /tmp/mark",
-        ))
-    });
+    let calls = (0..CALLS)
+        .map(|_| room.run(shell(&profile, "test -e /tmp/mark && echo dirty; : > /tmp/mark")));
     let outcomes = futures::future::join_all(calls).await;
     let containers: HashSet<_> = outcomes.iter().map(|o| o.container.clone()).collect();
     assert_eq!(containers.len(), CALLS);
@@ -206,31 +176,19 @@ async fn a_container_that_died_while_it_waited_is_never_handed_out() {
     }
     let outcome = room.run(shell(&profile, "echo alive")).await;
     assert_eq!(outcome.stdout, "alive\n");
-    assert!(
-        waiting
-            .iter()
-            .all(|dead| dead.id.as_ref() != Some(&outcome.container))
-    );
+    assert!(waiting.iter().all(|dead| dead.id.as_ref() != Some(&outcome.container)));
     room.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_refuses_with_a_delay() {
-    let room = Room::open(Config {
-        capacity: 1,
-        queue: 2,
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { capacity: 1, queue: 2, ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
     let calls = (0..6).map(|_| room.sandbox.execute(shell(&profile, "sleep 0.2"), None));
     let results = futures::future::join_all(calls).await;
-    let refused: Vec<_> = results
-        .iter()
-        .filter_map(|result| result.as_ref().err())
-        .collect();
+    let refused: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert_eq!(refused.len(), 3, "{refused:?}");
     for error in refused {
         let failure = error.failure();
@@ -269,27 +227,18 @@ async fn a_daemon_sweeps_its_own_dead_and_nobody_elses() {
     let hub = &alive.sandbox.hub;
     let recipe = Recipe::new(&profile, &hub.images.load()).unwrap();
     let engine = &hub.yard.engine;
-    engine
-        .create(&format!("left-{name}"), recipe.body(&dead))
-        .await
-        .unwrap();
+    engine.create(&format!("left-{name}"), recipe.body(&dead)).await.unwrap();
     let running = alive.run(shell(&profile, "sleep 3; echo whole"));
     let restarts = async {
         for _ in 0..3 {
-            let room = Room::open(Config {
-                instance: name.clone(),
-                ..config()
-            })
-            .await;
+            let room = Room::open(Config { instance: name.clone(), ..config() }).await;
             room.keep(&[&profile]);
             room.ready().await;
             let known = room.sandbox.hub.yard.registry.snapshot();
             for container in engine.list(&name).await.unwrap() {
                 let names = container.names.unwrap();
                 assert!(
-                    names
-                        .iter()
-                        .all(|n| known.contains(n.trim_start_matches('/'))),
+                    names.iter().all(|n| known.contains(n.trim_start_matches('/'))),
                     "{names:?} was not swept"
                 );
             }
@@ -326,11 +275,7 @@ async fn a_pool_that_no_profile_wants_any_more_is_drained() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_needs_another_kind_takes_the_place_of_a_waiting_container() {
-    let room = Room::open(Config {
-        capacity: 1,
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { capacity: 1, ..config() }).await;
     let kept = Arc::new(profile("shell"));
     room.keep(&[&kept]);
     room.ready().await;
@@ -346,17 +291,8 @@ async fn a_call_that_needs_another_kind_takes_the_place_of_a_waiting_container()
 async fn the_doctor_reads_the_limits_back_and_leaves_nothing() {
     let config = config();
     let facts = inspect_engine(&config).await;
-    assert_eq!(
-        facts.api.as_deref().map(|api| api.starts_with("1.")),
-        Ok(true)
-    );
-    assert!(
-        facts
-            .limits
-            .as_ref()
-            .unwrap()
-            .contains("memory 67108864 bytes")
-    );
+    assert_eq!(facts.api.as_deref().map(|api| api.starts_with("1.")), Ok(true));
+    assert!(facts.limits.as_ref().unwrap().contains("memory 67108864 bytes"));
     let images = facts.images.unwrap();
     assert!(images.iter().all(|image| image.present), "{images:?}");
     assert!(facts.runtimes.contains(&"runc".to_owned()));
@@ -378,11 +314,7 @@ async fn hold_containers_until_killed() {
     if instance.trim().is_empty() {
         return;
     }
-    let room = Room::open(Config {
-        instance: instance.trim().to_owned(),
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { instance: instance.trim().to_owned(), ..config() }).await;
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
@@ -416,20 +348,14 @@ async fn a_killed_daemons_containers_end_by_themselves() {
     // is made and not started when the daemon dies waits for the next start's sweep.)
     let until = Instant::now() + Duration::from_secs(30);
     while count(Some(ContainerSummaryStateEnum::RUNNING)).await < 7 {
-        assert!(
-            Instant::now() < until,
-            "the victim does not start its calls"
-        );
+        assert!(Instant::now() < until, "the victim does not start its calls");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     victim.kill().unwrap();
     victim.wait().unwrap();
     let killed = Instant::now();
     while count(None).await > 0 {
-        assert!(
-            killed.elapsed() < Duration::from_secs(5),
-            "containers outlive their daemon"
-        );
+        assert!(killed.elapsed() < Duration::from_secs(5), "containers outlive their daemon");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -35,15 +35,11 @@ fn report(exit: Exit) -> Report {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn each_way_to_end_has_its_own_verdict() {
     let killed = || report(Exit::Signal(9));
     let failed = || report(Exit::Code(1));
-    let stopped = |why| Report {
-        stopped: Some(why),
-        ..killed()
-    };
+    let stopped = |why| Report { stopped: Some(why), ..killed() };
     let table = [
         (report(Exit::Code(0)), End::Exited(0)),
         (report(Exit::Code(137)), End::Exited(137)),
@@ -58,52 +54,18 @@ fn each_way_to_end_has_its_own_verdict() {
         (stopped(Stopped::Cancelled), End::Cancelled),
         // What stopped it comes before what it met on the way.
         (
-            Report {
-                oom_kills: 1,
-                forks_refused: 1,
-                disk_full: true,
-                ..stopped(Stopped::Wall)
-            },
+            Report { oom_kills: 1, forks_refused: 1, disk_full: true, ..stopped(Stopped::Wall) },
             End::Timeout,
         ),
-        (
-            Report {
-                oom_kills: 1,
-                ..killed()
-            },
-            End::OutOfMemory,
-        ),
-        (
-            Report {
-                oom_kills: 1,
-                ..failed()
-            },
-            End::OutOfMemory,
-        ),
+        (Report { oom_kills: 1, ..killed() }, End::OutOfMemory),
+        (Report { oom_kills: 1, ..failed() }, End::OutOfMemory),
         // A child was killed, and the tool coped.
         (
-            Report {
-                oom_kills: 1,
-                forks_refused: 3,
-                disk_full: true,
-                ..report(Exit::Code(0))
-            },
+            Report { oom_kills: 1, forks_refused: 3, disk_full: true, ..report(Exit::Code(0)) },
             End::Exited(0),
         ),
-        (
-            Report {
-                forks_refused: 1,
-                ..failed()
-            },
-            End::ProcessLimit,
-        ),
-        (
-            Report {
-                disk_full: true,
-                ..failed()
-            },
-            End::DiskLimit,
-        ),
+        (Report { forks_refused: 1, ..failed() }, End::ProcessLimit),
+        (Report { disk_full: true, ..failed() }, End::DiskLimit),
         (report(Exit::Signal(25)), End::DiskLimit),
     ];
     for (report, end) in table {
@@ -113,12 +75,7 @@ fn each_way_to_end_has_its_own_verdict() {
 
 #[test]
 fn a_neighbours_want_of_memory_is_not_this_calls_verdict() {
-    let oom = |exit| Report {
-        oom_kills: 1,
-        forks_refused: 1,
-        disk_full: true,
-        ..report(exit)
-    };
+    let oom = |exit| Report { oom_kills: 1, forks_refused: 1, disk_full: true, ..report(exit) };
     assert_eq!(judge(&oom(Exit::Code(1)), true), End::Exited(1));
     assert_eq!(judge(&oom(Exit::Signal(11)), true), End::Signaled(11));
     assert_eq!(judge(&oom(Exit::Signal(9)), true), End::OutOfMemory);
@@ -137,11 +94,7 @@ fn images() -> Images {
 }
 
 fn owner() -> Owner {
-    Owner {
-        instance: "one".to_owned(),
-        boot: "b1".to_owned(),
-        lifetime: Duration::from_secs(100),
-    }
+    Owner { instance: "one".to_owned(), boot: "b1".to_owned(), lifetime: Duration::from_secs(100) }
 }
 
 #[test]
@@ -213,31 +166,13 @@ fn a_limit_that_does_not_read_back_is_refused() {
     };
     recipe.verify(&good).unwrap();
     let bad = [
-        CgroupLimits {
-            memory_bytes: None,
-            ..good.clone()
-        },
-        CgroupLimits {
-            memory_bytes: Some(1 << 62),
-            ..good.clone()
-        },
-        CgroupLimits {
-            memory_and_swap_bytes: Some(134_217_728),
-            ..good.clone()
-        },
-        CgroupLimits {
-            memory_and_swap_bytes: None,
-            ..good.clone()
-        },
-        CgroupLimits {
-            processes: None,
-            ..good.clone()
-        },
+        CgroupLimits { memory_bytes: None, ..good.clone() },
+        CgroupLimits { memory_bytes: Some(1 << 62), ..good.clone() },
+        CgroupLimits { memory_and_swap_bytes: Some(134_217_728), ..good.clone() },
+        CgroupLimits { memory_and_swap_bytes: None, ..good.clone() },
+        CgroupLimits { processes: None, ..good.clone() },
         CgroupLimits::default(),
-        CgroupLimits {
-            cpu_millis: Some(2000),
-            ..good
-        },
+        CgroupLimits { cpu_millis: Some(2000), ..good },
     ];
     for limits in bad {
         let error = recipe.verify(&limits).unwrap_err();
@@ -259,10 +194,7 @@ fn an_image_is_named_by_its_id_only() {
     assert!(read("[image.shell]\nid = 3").is_err());
     assert!(read("nonsense").is_err());
     let id = format!("sha256:{}", "0".repeat(64));
-    let good = read(&format!(
-        "[image.shell]\nreference = \"a:b\"\nid = \"{id}\"\n"
-    ))
-    .unwrap();
+    let good = read(&format!("[image.shell]\nreference = \"a:b\"\nid = \"{id}\"\n")).unwrap();
     assert!(Recipe::new(&profile("shell"), &good).is_ok());
     let error = Recipe::new(&profile("perl"), &good).unwrap_err();
     assert!(matches!(error, Error::ImageMissing { .. }));
@@ -278,10 +210,7 @@ fn only_what_nobody_answers_for_is_a_leftover() {
         if let Some(deadline) = deadline {
             labels.insert(LABEL_DEADLINE.to_owned(), deadline.to_owned());
         }
-        ContainerSummary {
-            labels: Some(labels),
-            ..Default::default()
-        }
+        ContainerSummary { labels: Some(labels), ..Default::default() }
     };
     let table = [
         (container(Some("mine"), Some("2000")), true, false),
@@ -292,41 +221,19 @@ fn only_what_nobody_answers_for_is_a_leftover() {
         (container(None, None), true, true),
     ];
     for (container, known, expected) in table {
-        assert_eq!(
-            is_leftover(&container, "mine", 1000, known),
-            expected,
-            "{container:?}"
-        );
+        assert_eq!(is_leftover(&container, "mine", 1000, known), expected, "{container:?}");
     }
 }
 
 #[test]
 fn placeholders_take_whole_elements_and_never_a_shell() {
     let arguments = json!({"q": "a; rm -rf /", "n": 5, "list": [1, {"k": true}], "a/b": "slash"});
-    let argv = [
-        "grep",
-        "{/q}",
-        "{/n}",
-        "{/list/1}",
-        "{/a~1b}",
-        "x{/q}",
-        "{q}",
-        "{}",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let argv = ["grep", "{/q}", "{/n}", "{/list/1}", "{/a~1b}", "x{/q}", "{q}", "{}"]
+        .map(str::to_owned)
+        .to_vec();
     assert_eq!(
         fill(&argv, &arguments).unwrap(),
-        [
-            "grep",
-            "a; rm -rf /",
-            "5",
-            "{\"k\":true}",
-            "slash",
-            "x{/q}",
-            "{q}",
-            "{}"
-        ]
+        ["grep", "a; rm -rf /", "5", "{\"k\":true}", "slash", "x{/q}", "{q}", "{}"]
     );
 }
 
@@ -366,46 +273,23 @@ fn the_http_clients_answer_is_a_line_and_a_body() {
     ))
     .unwrap();
     assert_eq!(answer.status, 404);
-    assert_eq!(
-        answer.headers,
-        [("content-type".to_owned(), "text/plain".to_owned())]
-    );
+    assert_eq!(answer.headers, [("content-type".to_owned(), "text/plain".to_owned())]);
     assert_eq!(&answer.body[..], b"line 1\nline 2\xff");
-    for broken in [
-        &b""[..],
-        b"{}",
-        b"{}\n",
-        b"{\"status\":200,\"headers\":[]}",
-        b"HTTP/1.1 200\n",
-    ] {
-        assert!(
-            parse_answer(Bytes::copy_from_slice(broken)).is_none(),
-            "{broken:?}"
-        );
+    for broken in [&b""[..], b"{}", b"{}\n", b"{\"status\":200,\"headers\":[]}", b"HTTP/1.1 200\n"]
+    {
+        assert!(parse_answer(Bytes::copy_from_slice(broken)).is_none(), "{broken:?}");
     }
 }
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let wrong = [
-        Config {
-            engine: "ftp://x".to_owned(),
-            ..Config::default()
-        },
-        Config {
-            instance: String::new(),
-            ..Config::default()
-        },
-        Config {
-            capacity: 0,
-            ..Config::default()
-        },
+        Config { engine: "ftp://x".to_owned(), ..Config::default() },
+        Config { instance: String::new(), ..Config::default() },
+        Config { capacity: 0, ..Config::default() },
     ];
     for config in wrong {
-        assert!(
-            matches!(config.check(), Err(Error::Config { .. })),
-            "{config:?}"
-        );
+        assert!(matches!(config.check(), Err(Error::Config { .. })), "{config:?}");
     }
     Config::default().check().unwrap();
     assert!(toml::from_str::<Config>("capacity = 3\nqueue_wait_ms = 5").is_ok());
@@ -440,10 +324,7 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
 }
 
 fn result(nonce: &str) -> Vec<u8> {
-    let report = Report {
-        nonce: nonce.to_owned(),
-        ..report(Exit::Code(0))
-    };
+    let report = Report { nonce: nonce.to_owned(), ..report(Exit::Code(0)) };
     frame(Kind::Result, &serde_json::to_vec(&report).unwrap())
 }
 
@@ -457,10 +338,7 @@ async fn output_past_the_cap_is_dropped_even_when_the_runner_sends_it() {
     let (said, heard) = hear(bytes).await;
     assert!(said.is_ok());
     assert!(heard.started);
-    assert_eq!(
-        (&heard.stdout[..], &heard.stderr[..]),
-        (&b"123456"[..], &b"ab"[..])
-    );
+    assert_eq!((&heard.stdout[..], &heard.stderr[..]), (&b"123456"[..], &b"ab"[..]));
 }
 
 #[tokio::test]
@@ -476,10 +354,7 @@ async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
     ];
     for bytes in broken {
         let (said, _) = hear(bytes.clone()).await;
-        assert!(
-            matches!(said, Err(Silence::Gone(_))),
-            "{bytes:?} gave {said:?}"
-        );
+        assert!(matches!(said, Err(Silence::Gone(_))), "{bytes:?} gave {said:?}");
     }
 }
 
@@ -500,10 +375,7 @@ async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
             match kind {
                 Kind::Stdin => {
                     count += length;
-                    writer
-                        .write_all(&frame(Kind::Stdout, &payload))
-                        .await
-                        .unwrap();
+                    writer.write_all(&frame(Kind::Stdout, &payload)).await.unwrap();
                 }
                 Kind::StdinEnd => break,
                 _ => {}
@@ -540,10 +412,7 @@ async fn a_listener_that_does_not_read_holds_the_tool_but_not_the_bound() {
 fn a_command_line_beyond_one_frame_is_refused() {
     let mut huge = request(8);
     huge.argv.push("x".repeat(2 << 20));
-    assert!(matches!(
-        Parcel::pack(&huge, b""),
-        Err(Error::Argument { .. })
-    ));
+    assert!(matches!(Parcel::pack(&huge, b""), Err(Error::Argument { .. })));
 }
 
 #[test]

@@ -11,10 +11,7 @@ use crate::catalog::{Profile, Tier};
 use crate::sandbox::{Config, End};
 
 fn worker() -> Arc<Profile> {
-    Arc::new(Profile {
-        tier: Tier::Worker,
-        ..profile("shell")
-    })
+    Arc::new(Profile { tier: Tier::Worker, ..profile("shell") })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,11 +38,7 @@ async fn calls_of_one_scope_share_a_container_and_other_scopes_do_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_is_replaced_after_its_calls() {
-    let room = Room::open(Config {
-        worker_calls: 3,
-        ..config()
-    })
-    .await;
+    let room = Room::open(Config { worker_calls: 3, ..config() }).await;
     let profile = worker();
     room.keep(&[&profile]);
     room.ready().await;
@@ -69,13 +62,7 @@ async fn a_worker_that_died_is_replaced_and_one_call_lost() {
     let running = room.run(order(&profile, &["sleep", "60"]));
     let kill = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        room.sandbox
-            .hub
-            .yard
-            .engine
-            .remove(&first.container)
-            .await
-            .unwrap();
+        room.sandbox.hub.yard.engine.remove(&first.container).await.unwrap();
     };
     let (lost, ()) = tokio::join!(running, kill);
     assert!(matches!(lost.end, End::Lost(_)), "{:?}", lost.end);
@@ -104,9 +91,7 @@ async fn dropping_one_call_leaves_its_neighbours_alone() {
     // The dropped call's process is gone; the container is not.
     let mut seen = String::new();
     for _ in 0..50 {
-        let processes = room
-            .run(shell(&profile, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))
-            .await;
+        let processes = room.run(shell(&profile, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).await;
         assert_eq!(processes.container, first.container);
         seen = String::from_utf8_lossy(&processes.stdout).into_owned();
         if !seen.contains("sleep 60") {

@@ -39,10 +39,7 @@ pub(super) fn convert(
 
 /// Reads the text of a string as JSON, where that gives a wanted type.
 fn decode(types: Types, text: &str, depth: usize) -> Option<(&'static str, Value)> {
-    let bounds = Bounds {
-        bytes: text.len(),
-        depth,
-    };
+    let bounds = Bounds { bytes: text.len(), depth };
     let value = read(text, bounds).ok()?;
     if !types.allow(Types::of(&value)) {
         return None;

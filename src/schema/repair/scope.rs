@@ -34,18 +34,15 @@ pub(super) fn root(compiled: &Compiled) -> Vec<Node<'_>> {
 
 fn at<'s>(compiled: &'s Compiled, pointer: &str) -> Option<Node<'s>> {
     let schema = compiled.schema().pointer(pointer)?.as_object()?;
-    Some(Node {
-        schema,
-        pointer: pointer.to_owned(),
-    })
+    Some(Node { schema, pointer: pointer.to_owned() })
 }
 
 impl<'s> Node<'s> {
     fn child(&self, keyword: &str) -> Option<Self> {
-        self.schema.get(keyword)?.as_object().map(|schema| Self {
-            schema,
-            pointer: join(&self.pointer, keyword),
-        })
+        self.schema
+            .get(keyword)?
+            .as_object()
+            .map(|schema| Self { schema, pointer: join(&self.pointer, keyword) })
     }
 
     fn children(&self, keyword: &str) -> Vec<Self> {
@@ -56,19 +53,15 @@ impl<'s> Node<'s> {
             .flatten()
             .enumerate()
             .filter_map(|(index, item)| {
-                item.as_object().map(|schema| Self {
-                    schema,
-                    pointer: join(&base, &index.to_string()),
-                })
+                item.as_object()
+                    .map(|schema| Self { schema, pointer: join(&base, &index.to_string()) })
             })
             .collect()
     }
 
     fn referred(&self, compiled: &'s Compiled) -> Option<Self> {
         let target = self.schema.get("$ref")?.as_str()?.strip_prefix('#')?;
-        let pointer = percent_encoding::percent_decode_str(target)
-            .decode_utf8()
-            .ok()?;
+        let pointer = percent_encoding::percent_decode_str(target).decode_utf8().ok()?;
         at(compiled, &pointer)
     }
 
@@ -85,10 +78,7 @@ impl<'s> Node<'s> {
 
 impl<'s> Scope<'s> {
     pub(super) fn of(compiled: &'s Compiled, nodes: &[Node<'s>], value: &Value) -> Self {
-        let mut scope = Self {
-            facets: Vec::new(),
-            unions: Vec::new(),
-        };
+        let mut scope = Self { facets: Vec::new(), unions: Vec::new() };
         let mut seen = BTreeSet::new();
         let mut todo: Vec<Node<'s>> = nodes.iter().rev().cloned().collect();
         while let Some(node) = todo.pop() {
@@ -110,9 +100,7 @@ impl<'s> Scope<'s> {
     }
 
     fn values_of(&self, keyword: &'static str) -> impl Iterator<Item = &'s Value> {
-        self.facets
-            .iter()
-            .filter_map(move |facet| facet.schema.get(keyword))
+        self.facets.iter().filter_map(move |facet| facet.schema.get(keyword))
     }
 
     pub(super) fn sensitive(&self) -> bool {
@@ -123,10 +111,7 @@ impl<'s> Scope<'s> {
     pub(super) fn types(&self) -> Types {
         let declared = self.values_of("type").map(Types::declared);
         let listed = self.options().map(|options| {
-            options
-                .iter()
-                .map(|option| Types::of(option))
-                .fold(Types(0), Types::or)
+            options.iter().map(|option| Types::of(option)).fold(Types(0), Types::or)
         });
         declared.chain(listed).fold(Types::ANY, Types::and)
     }
@@ -140,12 +125,8 @@ impl<'s> Scope<'s> {
 
     /// The default that a schema declares for the place.
     pub(super) fn default_value(&self) -> Option<&'s Value> {
-        let read_only = self
-            .values_of("readOnly")
-            .any(|flag| flag == &Value::Bool(true));
-        self.values_of("default")
-            .next()
-            .filter(|default| !read_only && !default.is_null())
+        let read_only = self.values_of("readOnly").any(|flag| flag == &Value::Bool(true));
+        self.values_of("default").next().filter(|default| !read_only && !default.is_null())
     }
 
     /// The names of the declared properties, in order.
@@ -153,12 +134,7 @@ impl<'s> Scope<'s> {
         let mut names = Vec::new();
         let mut seen = BTreeSet::new();
         for properties in self.values_of("properties").filter_map(Value::as_object) {
-            names.extend(
-                properties
-                    .keys()
-                    .map(String::as_str)
-                    .filter(|name| seen.insert(*name)),
-            );
+            names.extend(properties.keys().map(String::as_str).filter(|name| seen.insert(*name)));
         }
         names
     }
@@ -188,10 +164,7 @@ impl<'s> Scope<'s> {
     pub(super) fn closed(&self) -> bool {
         ["additionalProperties", "unevaluatedProperties"]
             .into_iter()
-            .any(|keyword| {
-                self.values_of(keyword)
-                    .any(|value| value == &Value::Bool(false))
-            })
+            .any(|keyword| self.values_of(keyword).any(|value| value == &Value::Bool(false)))
     }
 
     /// Whether the schema says outright that other properties are welcome.
@@ -204,10 +177,7 @@ impl<'s> Scope<'s> {
 
     /// The schemas of `patternProperties` for `key`.
     pub(super) fn patterned(&self, compiled: &Compiled, key: &str) -> Vec<Node<'s>> {
-        let holders = self
-            .facets
-            .iter()
-            .filter_map(|facet| facet.child("patternProperties"));
+        let holders = self.facets.iter().filter_map(|facet| facet.child("patternProperties"));
         holders
             .flat_map(|holder| {
                 holder
@@ -222,11 +192,8 @@ impl<'s> Scope<'s> {
 
     /// The schemas that apply to the member `key`.
     pub(super) fn member(&self, compiled: &Compiled, key: &str) -> Vec<Node<'s>> {
-        let mut nodes: Vec<Node<'s>> = self
-            .facets
-            .iter()
-            .filter_map(|facet| facet.child("properties")?.child(key))
-            .collect();
+        let mut nodes: Vec<Node<'s>> =
+            self.facets.iter().filter_map(|facet| facet.child("properties")?.child(key)).collect();
         nodes.extend(self.patterned(compiled, key));
         if nodes.is_empty() {
             let extra = |facet: &Node<'s>| facet.child("additionalProperties");
@@ -285,11 +252,9 @@ impl Types {
     fn declared(value: &Value) -> Self {
         match value {
             Value::String(name) => Self::named(name),
-            Value::Array(names) => names
-                .iter()
-                .filter_map(Value::as_str)
-                .map(Self::named)
-                .fold(Self(0), Self::or),
+            Value::Array(names) => {
+                names.iter().filter_map(Value::as_str).map(Self::named).fold(Self(0), Self::or)
+            }
             _ => Self::ANY,
         }
     }

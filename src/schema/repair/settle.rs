@@ -90,12 +90,7 @@ impl<'s> Walk<'s> {
         if let Ok(plain) = digits.parse::<Number>() {
             let old = Value::Number(std::mem::replace(number, plain.clone()));
             let new = Value::Number(plain);
-            self.log.note(
-                "integer",
-                place,
-                scope.sensitive(),
-                [Some(&old), Some(&new)],
-            );
+            self.log.note("integer", place, scope.sensitive(), [Some(&old), Some(&new)]);
         }
     }
 }

@@ -115,8 +115,7 @@ impl<'s> Walk<'s> {
             let depth = MAX_DEPTH.saturating_sub(place.matches('/').count());
             if let Some((kind, new)) = convert(&scope, value, depth) {
                 let secret = scope.sensitive() || (kind == "decode" && self.log.sensitive);
-                self.log
-                    .note(kind, place, secret, [Some(value), Some(&new)]);
+                self.log.note(kind, place, secret, [Some(value), Some(&new)]);
                 *value = new;
             }
         }
@@ -150,9 +149,8 @@ impl<'s> Walk<'s> {
             if let Some(member) = map.get_mut(&key) {
                 self.mend(&nodes, member, &inner);
             }
-            let meaningless = map
-                .get(&key)
-                .is_some_and(|member| member.is_null() || member.as_str() == Some(""));
+            let meaningless =
+                map.get(&key).is_some_and(|member| member.is_null() || member.as_str() == Some(""));
             let optional = declared.contains(key.as_str()) && !required.contains(key.as_str());
             if meaningless && optional && self.broken.contains(&inner) {
                 let gone = map.shift_remove(&key);
@@ -198,8 +196,7 @@ impl<'s> Walk<'s> {
                 return;
             }
         }
-        self.log
-            .note("default", &inner, scope.sensitive(), [None, Some(default)]);
+        self.log.note("default", &inner, scope.sensitive(), [None, Some(default)]);
         map.insert(name.to_owned(), default.clone());
     }
 
@@ -224,10 +221,7 @@ impl<'s> Walk<'s> {
         for key in map.keys() {
             let stranger = !known.contains(key.as_str())
                 && !elsewhere.contains(key.as_str())
-                && !self
-                    .outside
-                    .get(place)
-                    .is_some_and(|outer| outer.contains(key.as_str()));
+                && !self.outside.get(place).is_some_and(|outer| outer.contains(key.as_str()));
             if !stranger {
                 continue;
             }
@@ -261,8 +255,7 @@ impl<'s> Walk<'s> {
                     let texts = [Value::String(key), Value::String((*new).to_owned())];
                     let [from, to] = &texts;
                     let inner = join(place, new);
-                    self.log
-                        .note("rename", &inner, false, [Some(from), Some(to)]);
+                    self.log.note("rename", &inner, false, [Some(from), Some(to)]);
                     map.insert((*new).to_owned(), member);
                 }
                 None => {
@@ -278,10 +271,8 @@ impl<'s> Walk<'s> {
         let firsts = scope.unions.iter().filter_map(|union| union.first());
         let key: String = firsts.map(|node| format!("{}\n", node.pointer)).collect();
         let compiled = self.compiled;
-        let made = self
-            .elsewhere
-            .entry(key)
-            .or_insert_with(|| Rc::new(scope.union_names(compiled)));
+        let made =
+            self.elsewhere.entry(key).or_insert_with(|| Rc::new(scope.union_names(compiled)));
         Rc::clone(made)
     }
 

@@ -8,10 +8,7 @@ use super::{check, kinds, one, violations};
 use crate::schema::{Bounds, Error, Flaw, FlawKind, MAX_ARGUMENTS_BYTES, read};
 
 fn flaw(text: &str) -> Flaw {
-    let bounds = Bounds {
-        bytes: MAX_ARGUMENTS_BYTES,
-        depth: 64,
-    };
+    let bounds = Bounds { bytes: MAX_ARGUMENTS_BYTES, depth: 64 };
     read(text, bounds).unwrap_err()
 }
 
@@ -27,10 +24,7 @@ fn each_flaw_is_named() {
         (r#"{"a":1,"b":"#, FlawKind::Truncated),
         (r#"{"a":1."#, FlawKind::Truncated),
         (r#"{"a":"\u00"#, FlawKind::Truncated),
-        (
-            r#"{"to":"a","amt":5}{"to":"b","amt":7}"#,
-            FlawKind::Trailing,
-        ),
+        (r#"{"to":"a","amt":5}{"to":"b","amt":7}"#, FlawKind::Trailing),
         ("{\"to\":\"a\"}\nnull", FlawKind::Trailing),
         (r#"{"a":1} x"#, FlawKind::Trailing),
         (r#"{"a":NaN}"#, FlawKind::Number),
@@ -46,10 +40,7 @@ fn each_flaw_is_named() {
         (r#"{"a":"\u00é9"}"#, FlawKind::Text),
         ("{\"a\":\"x\ny\"}", FlawKind::Text),
         (r#"{"a":1,"a":2}"#, FlawKind::DuplicateKey),
-        (
-            r#"{"$serde_json::private::Number":"1"}"#,
-            FlawKind::ReservedKey,
-        ),
+        (r#"{"$serde_json::private::Number":"1"}"#, FlawKind::ReservedKey),
         (r#"{"a":1,}"#, FlawKind::Syntax),
         (r#"{'a':1}"#, FlawKind::Syntax),
         (r#"{"a":True}"#, FlawKind::Syntax),
@@ -86,20 +77,11 @@ fn size_and_depth_are_bounded_and_fast() {
     let deep = |open: &str, count: usize| open.repeat(count);
     let started = Instant::now();
     for (text, kind) in [
-        (
-            format!(r#"{{"v":{}{}}}"#, deep("[", 100_000), deep("]", 100_000)),
-            "depth",
-        ),
+        (format!(r#"{{"v":{}{}}}"#, deep("[", 100_000), deep("]", 100_000)), "depth"),
         (deep(r#"{"a":"#, 100_000), "depth"),
-        (
-            format!(r#"{{"v":{}1{}}}"#, deep("[", 10_000), deep("]", 10_000)),
-            "depth",
-        ),
+        (format!(r#"{{"v":{}1{}}}"#, deep("[", 10_000), deep("]", 10_000)), "depth"),
         (format!(r#"{{"v":"{}"}}"#, "x".repeat(10 << 20)), "size"),
-        (
-            format!(r#"{{"v":"{}{}"}}"#, deep("[", 100_000), deep("]", 100_000)),
-            "type",
-        ),
+        (format!(r#"{{"v":"{}{}"}}"#, deep("[", 100_000), deep("]", 100_000)), "type"),
     ] {
         let error = check(schema(), &text).unwrap_err();
         assert_eq!(kinds(&error), [kind]);
@@ -107,11 +89,7 @@ fn size_and_depth_are_bounded_and_fast() {
     // Two levels of encoding are opened, never a hundred thousand.
     let quoted = format!("\"{}\"", "\\\"".repeat(100_000));
     assert!(check(schema(), &quoted).is_err());
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -128,18 +106,8 @@ fn depth_limit_is_exact() {
 
 #[test]
 fn not_an_object_is_refused() {
-    for text in [
-        "42",
-        "null",
-        "[1]",
-        r#""just text""#,
-        r#""[{\"shop\":\"A\"}]""#,
-    ] {
+    for text in ["42", "null", "[1]", r#""just text""#, r#""[{\"shop\":\"A\"}]""#] {
         let error = check(json!({"type": "object"}), text).unwrap_err();
-        assert_eq!(
-            violations(&error)[0].expected,
-            json!({"type": "object"}),
-            "{text}"
-        );
+        assert_eq!(violations(&error)[0].expected, json!({"type": "object"}), "{text}");
     }
 }

@@ -11,14 +11,7 @@ use crate::schema::{Arguments, Schemas};
 fn repairs(done: &Arguments) -> Vec<(&str, &str, &str, &str)> {
     done.repairs
         .iter()
-        .map(|one| {
-            (
-                one.kind.as_str(),
-                one.pointer.as_str(),
-                one.from.as_str(),
-                one.to.as_str(),
-            )
-        })
+        .map(|one| (one.kind.as_str(), one.pointer.as_str(), one.from.as_str(), one.to.as_str()))
         .collect()
 }
 
@@ -54,11 +47,7 @@ fn types_are_converted_by_json_rules_only() {
         (json!({"type": ["string", "integer"]}), r#""12""#, r#""12""#),
         (json!({"type": ["integer", "null"]}), r#""12""#, "12"),
         (json!({"enum": [1, 2]}), r#""2""#, "2"),
-        (
-            json!({"type": "integer", "maximum": 5}),
-            r#""12""#,
-            "refused: type",
-        ),
+        (json!({"type": "integer", "maximum": 5}), r#""12""#, "refused: type"),
     ] {
         let mut schema = one(schema);
         schema["required"] = json!(["v"]);
@@ -90,10 +79,7 @@ fn integers_may_be_spelled_as_fractions_of_zero() {
     ] {
         assert_eq!(outcome(schema(), given), expected, "{given}");
     }
-    assert_eq!(
-        outcome(one(json!({"type": "integer"})), r#"{"v":1e400}"#),
-        "refused: integer"
-    );
+    assert_eq!(outcome(one(json!({"type": "integer"})), r#"{"v":1e400}"#), "refused: integer");
     let nullable = json!({"anyOf": [{"type": "integer"}, {"type": "null"}]});
     assert_eq!(outcome(one(nullable), r#"{"v":7.0}"#), r#"{"v":7}"#);
 }
@@ -116,11 +102,7 @@ fn arguments_encoded_twice_are_opened() {
         let done = check(schema(), given).unwrap();
         assert_eq!(done.canonical, r#"{"shop":"A店"}"#);
         assert_eq!(done.repairs.len(), opened);
-        assert!(
-            done.repairs
-                .iter()
-                .all(|one| one.kind == "decode" && one.pointer.is_empty())
-        );
+        assert!(done.repairs.iter().all(|one| one.kind == "decode" && one.pointer.is_empty()));
     }
     let thrice =
         Value::String(Value::String(Value::String("{}".to_owned()).to_string()).to_string());
@@ -145,20 +127,11 @@ fn json_text_is_decoded_only_where_text_is_not_allowed() {
     ];
     for text in untouched {
         let done = check(schema(), text).unwrap();
-        assert_eq!(
-            (done.value.to_string().as_str(), done.repairs.len()),
-            (text, 0)
-        );
+        assert_eq!((done.value.to_string().as_str(), done.repairs.len()), (text, 0));
     }
     let given = r#"{"plan":"[{\"step\":\"a\"}]","opts":"{\"x\":1}"}"#;
-    assert_eq!(
-        outcome(schema(), given),
-        r#"{"plan":[{"step":"a"}],"opts":{"x":1}}"#
-    );
-    assert_eq!(
-        outcome(schema(), r#"{"plan":"[1,2] trailing"}"#),
-        "refused: type"
-    );
+    assert_eq!(outcome(schema(), given), r#"{"plan":[{"step":"a"}],"opts":{"x":1}}"#);
+    assert_eq!(outcome(schema(), r#"{"plan":"[1,2] trailing"}"#), "refused: type");
     assert_eq!(outcome(schema(), r#"{"plan":"step one"}"#), "refused: type");
 }
 
@@ -179,26 +152,14 @@ fn names_that_differ_in_case_or_separators_are_renamed() {
         json!({"type": "object", "properties": {"customer_id": {"type": "integer"}, "b": {}},
             "required": ["customer_id"]})
     };
-    for name in [
-        "CustomerID",
-        "customerId",
-        "customer-id",
-        "CUSTOMER_ID",
-        "customer id",
-    ] {
+    for name in ["CustomerID", "customerId", "customer-id", "CUSTOMER_ID", "customer id"] {
         let done = check(schema(), &format!(r#"{{"{name}":"7","b":1}}"#)).unwrap();
         assert_eq!(done.value.to_string(), r#"{"customer_id":7,"b":1}"#);
         assert_eq!(done.repairs[0].kind, "rename");
         assert_eq!(done.repairs[0].pointer, "/customer_id");
     }
-    assert_eq!(
-        outcome(schema(), r#"{"customerId":1,"customer_id":2}"#),
-        "refused: conflict"
-    );
-    assert_eq!(
-        outcome(schema(), r#"{"customerId":1,"Customer_Id":2}"#),
-        "refused: conflict"
-    );
+    assert_eq!(outcome(schema(), r#"{"customerId":1,"customer_id":2}"#), "refused: conflict");
+    assert_eq!(outcome(schema(), r#"{"customerId":1,"Customer_Id":2}"#), "refused: conflict");
 }
 
 #[test]
@@ -219,20 +180,12 @@ fn a_declared_alias_is_renamed_and_a_real_name_is_not() {
 
 #[test]
 fn extra_members_that_are_welcome_keep_their_names() {
-    let map = one(
-        json!({"type": "object", "properties": {"id": {"type": "integer"}},
-        "additionalProperties": {"type": "integer"}}),
-    );
-    assert_eq!(
-        outcome(map, r#"{"v":{"ID":1,"id":2}}"#),
-        r#"{"v":{"ID":1,"id":2}}"#
-    );
+    let map = one(json!({"type": "object", "properties": {"id": {"type": "integer"}},
+        "additionalProperties": {"type": "integer"}}));
+    assert_eq!(outcome(map, r#"{"v":{"ID":1,"id":2}}"#), r#"{"v":{"ID":1,"id":2}}"#);
     let patterned = one(json!({"type": "object", "properties": {"ab": {}},
         "patternProperties": {"^A": {"type": "integer"}}}));
-    assert_eq!(
-        outcome(patterned, r#"{"v":{"AB":"5"}}"#),
-        r#"{"v":{"AB":5}}"#
-    );
+    assert_eq!(outcome(patterned, r#"{"v":{"AB":"5"}}"#), r#"{"v":{"AB":5}}"#);
 }
 
 #[test]
@@ -242,27 +195,12 @@ fn two_names_for_one_property_are_a_conflict_even_if_extras_are_allowed() {
             "repo": {"type": "string", "default": "prod/main"}, "opts": {"type": "object"}}})
     };
     for (given, expected) in [
-        (
-            r#"{"amount":"5000","repo":"sandbox/a"}"#,
-            r#"{"amount":5000,"repo":"sandbox/a"}"#,
-        ),
-        (
-            r#"{"Amount":5000,"amount":5,"repo":"sandbox/a"}"#,
-            "refused: conflict",
-        ),
+        (r#"{"amount":"5000","repo":"sandbox/a"}"#, r#"{"amount":5000,"repo":"sandbox/a"}"#),
+        (r#"{"Amount":5000,"amount":5,"repo":"sandbox/a"}"#, "refused: conflict"),
         (r#"{"amount":5}"#, r#"{"amount":5,"repo":"prod/main"}"#),
-        (
-            r#"{"amount":5,"Repo":"prod/x","repo":"sandbox/a"}"#,
-            "refused: conflict",
-        ),
-        (
-            r#"{"amount":5,"repo":"\"prod/x\""}"#,
-            r#"{"amount":5,"repo":"\"prod/x\""}"#,
-        ),
-        (
-            r#"{"amount":1e3,"repo":"sandbox/a"}"#,
-            r#"{"amount":1000,"repo":"sandbox/a"}"#,
-        ),
+        (r#"{"amount":5,"Repo":"prod/x","repo":"sandbox/a"}"#, "refused: conflict"),
+        (r#"{"amount":5,"repo":"\"prod/x\""}"#, r#"{"amount":5,"repo":"\"prod/x\""}"#),
+        (r#"{"amount":1e3,"repo":"sandbox/a"}"#, r#"{"amount":1000,"repo":"sandbox/a"}"#),
     ] {
         assert_eq!(outcome(schema(), given), expected, "{given}");
     }
@@ -334,37 +272,19 @@ fn empty_text_and_null_are_dropped_only_where_nothing_can_be_meant() {
         }})
     };
     let given = r#"{"ns":"shop-a","note":"","assignee":"","since":"","label":"","comment":""}"#;
-    assert_eq!(
-        outcome(schema(), given),
-        r#"{"ns":"shop-a","note":"","comment":""}"#
-    );
-    assert_eq!(
-        outcome(schema(), r#"{"ns":"","note":"x"}"#),
-        "refused: minLength"
-    );
+    assert_eq!(outcome(schema(), given), r#"{"ns":"shop-a","note":"","comment":""}"#);
+    assert_eq!(outcome(schema(), r#"{"ns":"","note":"x"}"#), "refused: minLength");
     let given = r#"{"ns":"a","note":"x","assignee":null}"#;
     assert_eq!(outcome(schema(), given), r#"{"ns":"a","note":"x"}"#);
-    assert_eq!(
-        outcome(schema(), r#"{"ns":"a","note":null}"#),
-        "refused: type"
-    );
+    assert_eq!(outcome(schema(), r#"{"ns":"a","note":null}"#), "refused: type");
 }
 
 #[test]
 fn listed_values_match_beyond_case_and_space_only_when_one_does() {
     let schema = |options: Value| one(json!({"type": "string", "enum": options}));
-    assert_eq!(
-        outcome(schema(json!(["open", "closed"])), r#"{"v":" Open "}"#),
-        r#"{"v":"open"}"#
-    );
-    assert_eq!(
-        outcome(schema(json!(["a", "A"])), r#"{"v":" a "}"#),
-        "refused: enum"
-    );
-    assert_eq!(
-        outcome(schema(json!(["open"])), r#"{"v":"opened"}"#),
-        "refused: enum"
-    );
+    assert_eq!(outcome(schema(json!(["open", "closed"])), r#"{"v":" Open "}"#), r#"{"v":"open"}"#);
+    assert_eq!(outcome(schema(json!(["a", "A"])), r#"{"v":" a "}"#), "refused: enum");
+    assert_eq!(outcome(schema(json!(["open"])), r#"{"v":"opened"}"#), "refused: enum");
 }
 
 #[test]
@@ -382,10 +302,7 @@ fn an_envelope_is_opened_only_when_the_plain_reading_fails() {
         r#"{"input":"x","name":"a","arguments":{}}"#,
     ] {
         let done = check_tool(alias(), text).unwrap();
-        assert_eq!(
-            (done.value.to_string().as_str(), done.repairs.len()),
-            (text, 0)
-        );
+        assert_eq!((done.value.to_string().as_str(), done.repairs.len()), (text, 0));
     }
     let search =
         || json!({"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}});
@@ -455,11 +372,7 @@ fn alternatives_are_repaired_only_when_one_can_be_meant() {
             r#"{"v":12}"#,
         ),
         (
-            either(
-                "anyOf",
-                json!({"type": "integer"}),
-                json!({"type": "number"}),
-            ),
+            either("anyOf", json!({"type": "integer"}), json!({"type": "number"})),
             r#"{"v":"12"}"#,
             r#"{"v":12}"#,
         ),
@@ -494,21 +407,9 @@ fn repair_off_changes_nothing() {
         tool
     };
     assert_eq!(check_tool(strict(), "{}").unwrap().canonical, "{}");
-    assert_eq!(
-        check_tool(strict(), r#"{"v":5.0}"#)
-            .unwrap()
-            .value
-            .to_string(),
-        r#"{"v":5.0}"#
-    );
-    assert_eq!(
-        kinds(&check_tool(strict(), r#"{"v":"5"}"#).unwrap_err()),
-        ["type"]
-    );
-    assert_eq!(
-        kinds(&check_tool(strict(), r#""{}""#).unwrap_err()),
-        ["type"]
-    );
+    assert_eq!(check_tool(strict(), r#"{"v":5.0}"#).unwrap().value.to_string(), r#"{"v":5.0}"#);
+    assert_eq!(kinds(&check_tool(strict(), r#"{"v":"5"}"#).unwrap_err()), ["type"]);
+    assert_eq!(kinds(&check_tool(strict(), r#""{}""#).unwrap_err()), ["type"]);
 }
 
 #[test]
@@ -521,9 +422,7 @@ fn secrets_are_not_listed() {
     assert_eq!(repairs(&done), [("type", "/pin", r#""***""#, r#""***""#)]);
     let done = check(schema(), r#""{\"pin\":\"hunter2\"}""#).unwrap();
     assert!(!format!("{:?}", done.repairs).contains("hunter2"));
-    let error = check(schema(), r#"{"pin":"hunter2-and-more"}"#)
-        .unwrap_err()
-        .failure();
+    let error = check(schema(), r#"{"pin":"hunter2-and-more"}"#).unwrap_err().failure();
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }
 
@@ -534,13 +433,7 @@ fn many_changes_are_made_and_the_rest_is_counted() {
     let done = check(schema, &format!(r#"{{"v":[{floats}]}}"#)).unwrap();
     assert_eq!(done.canonical.matches(".0").count(), 0);
     assert_eq!(done.repairs.len(), 257);
-    assert_eq!(
-        (
-            done.repairs[256].kind.as_str(),
-            done.repairs[256].to.as_str()
-        ),
-        ("more", "744")
-    );
+    assert_eq!((done.repairs[256].kind.as_str(), done.repairs[256].to.as_str()), ("more", "744"));
 }
 
 #[test]
@@ -558,10 +451,9 @@ fn cache_identity_follows_the_meaning() {
     ] {
         assert_eq!(identity(left), identity(right), "{left} {right}");
     }
-    for (left, right) in [
-        (r#"{"id":9007199254740993}"#, r#"{"id":9007199254740992}"#),
-        (r#"{"x":null}"#, "{}"),
-    ] {
+    for (left, right) in
+        [(r#"{"id":9007199254740993}"#, r#"{"id":9007199254740992}"#), (r#"{"x":null}"#, "{}")]
+    {
         assert_ne!(identity(left), identity(right), "{left} {right}");
     }
 }
@@ -586,17 +478,11 @@ fn other_notations_are_read_as_the_json_they_mean() {
             r"{'city': 'Xi\'an', 'days': 3, 'dry': True, 'note': None}",
             r#"{"city":"Xi'an","days":3,"dry":true,"note":null}"#,
         ),
-        (
-            r#"{'msg': 'He said "True" and None'}"#,
-            r#"{"msg":"He said \"True\" and None"}"#,
-        ),
+        (r#"{'msg': 'He said "True" and None'}"#, r#"{"msg":"He said \"True\" and None"}"#),
         ("{'tags': ('a', 'b'),}", r#"{"tags":["a","b"]}"#),
         ("{'one': (1,), 'none': ()}", r#"{"one":[1],"none":[]}"#),
         (r"{'x': '\x41\u4f60'}", r#"{"x":"A你"}"#),
-        (
-            "{\"text\":\"line1\nline2\tend\"}",
-            r#"{"text":"line1\nline2\tend"}"#,
-        ),
+        ("{\"text\":\"line1\nline2\tend\"}", r#"{"text":"line1\nline2\tend"}"#),
         (r#"{"range": \n[10, 20]\n}"#, r#"{"range":[10,20]}"#),
     ] {
         let done = check(any(), given).unwrap();
@@ -623,14 +509,23 @@ fn other_notations_are_read_as_the_json_they_mean() {
     ] {
         assert!(outcome(any(), given).starts_with("refused"), "{given}");
     }
-    for given in [
-        r#"{"msg":"it's None of True"}"#,
-        r#"{"path":"C:\new\table"}"#,
-    ] {
+    for given in [r#"{"msg":"it's None of True"}"#, r#"{"path":"C:\new\table"}"#] {
         let done = check(any(), given).unwrap();
-        assert_eq!(
-            (done.value.to_string().as_str(), done.repairs.len()),
-            (given, 0)
-        );
+        assert_eq!((done.value.to_string().as_str(), done.repairs.len()), (given, 0));
     }
+}
+
+#[test]
+fn a_renamed_property_with_a_wrong_value_is_told_of_the_value() {
+    let tool = tool(json!({
+        "type": "object", "required": ["order_id"], "additionalProperties": false,
+        "properties": {"order_id": {"type": "string", "pattern": "^ORD-[0-9]+$"}},
+    }));
+    let (schemas, _) = Schemas::compile(&[Arc::new(tool.clone())]);
+    let refused = schemas.check_text(&tool, r#"{"orderId": "ord-1"}"#).unwrap_err();
+    let details = refused.failure().details;
+    let violations = details["violations"].as_array().unwrap();
+    assert_eq!(violations.len(), 1, "{details:#}");
+    assert_eq!(violations[0]["pointer"], "/order_id");
+    assert_eq!(details["repairs"][0]["kind"], "rename");
 }

@@ -65,13 +65,10 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn members(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
-    const NAMES: [&str; 11] = [
-        "n", "N", "flag", "status", "tags", "limit", "Limit", "sub", "Sub", "mix", "other",
-    ];
+    const NAMES: [&str; 11] =
+        ["n", "N", "flag", "status", "tags", "limit", "Limit", "sub", "Sub", "mix", "other"];
     prop::collection::vec((prop::sample::select(&NAMES[..]), inner), 0..6).prop_map(|pairs| {
-        let pairs = pairs
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value));
+        let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), value));
         Value::Object(pairs.collect::<Map<_, _>>())
     })
 }
@@ -93,11 +90,7 @@ fn fitting() -> impl Strategy<Value = Value> {
         whole(),
         some(any::<bool>().prop_map(Value::Bool).boxed()),
         some(prop_oneof![Just(json!("open")), Just(json!("closed"))].boxed()),
-        some(
-            prop::collection::vec(".{0,6}", 0..4)
-                .prop_map(|tags| json!(tags))
-                .boxed(),
-        ),
+        some(prop::collection::vec(".{0,6}", 0..4).prop_map(|tags| json!(tags)).boxed()),
         some(whole().boxed()),
         some(sub().boxed()),
         some(prop_oneof![number(), Just(Value::Null), sub()].boxed()),
@@ -105,9 +98,7 @@ fn fitting() -> impl Strategy<Value = Value> {
     )
         .prop_map(|(n, flag, status, tags, limit, sub, mix, other)| {
             let names = ["flag", "status", "tags", "limit", "sub", "mix", "other"];
-            let members = names
-                .iter()
-                .zip([flag, status, tags, limit, sub, mix, other]);
+            let members = names.iter().zip([flag, status, tags, limit, sub, mix, other]);
             let mut map = Map::new();
             map.insert("n".to_owned(), n);
             for (name, member) in members {
@@ -193,19 +184,12 @@ fn nested_alternatives_cost_a_bounded_time() {
     let tool = Arc::new(tool(nested_alternatives()));
     let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
     assert_eq!(problems, []);
-    let nested = |levels: usize| {
-        format!(
-            "{}1{}",
-            r#"{"a":"1","next":"#.repeat(levels),
-            "}".repeat(levels)
-        )
-    };
+    let nested =
+        |levels: usize| format!("{}1{}", r#"{"a":"1","next":"#.repeat(levels), "}".repeat(levels));
     let wide = vec![r#"{"a":"1"}"#; 20_000].join(",");
     for items in [nested(3), nested(60), wide] {
         let started = std::time::Instant::now();
-        let error = schemas
-            .check_text(&tool, &format!(r#"{{"v":[{items}]}}"#))
-            .unwrap_err();
+        let error = schemas.check_text(&tool, &format!(r#"{{"v":[{items}]}}"#)).unwrap_err();
         assert!(!super::violations(&error).is_empty());
         // Unbounded, three levels take minutes in a debug build.
         assert!(started.elapsed() < std::time::Duration::from_secs(20));

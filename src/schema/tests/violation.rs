@@ -13,21 +13,9 @@ use crate::schema::Schemas;
 fn one_line_says_what_was_wanted_and_what_came() {
     let integer = || json!({"type": "integer", "minimum": 1, "maximum": 9});
     for (schema, given, expected) in [
-        (
-            integer(),
-            r#""ten""#,
-            "`/v` must be an integer, but is the string `ten`",
-        ),
-        (
-            integer(),
-            "0",
-            "`/v` must be at least 1, but is the number `0`",
-        ),
-        (
-            integer(),
-            "10",
-            "`/v` must be at most 9, but is the number `10`",
-        ),
+        (integer(), r#""ten""#, "`/v` must be an integer, but is the string `ten`"),
+        (integer(), "0", "`/v` must be at least 1, but is the number `0`"),
+        (integer(), "10", "`/v` must be at most 9, but is the number `10`"),
         (
             json!({"enum": ["open", "closed"]}),
             r#""opne""#,
@@ -58,16 +46,9 @@ fn one_line_says_what_was_wanted_and_what_came() {
             "7",
             "`/v` must be a multiple of 5, but is the number `7`",
         ),
-        (
-            json!({"const": "x"}),
-            r#""y""#,
-            "`/v` must be `x`, but is the string `y`",
-        ),
+        (json!({"const": "x"}), r#""y""#, "`/v` must be `x`, but is the string `y`"),
     ] {
-        assert_eq!(
-            message(one(schema), &format!(r#"{{"v":{given}}}"#)),
-            expected
-        );
+        assert_eq!(message(one(schema), &format!(r#"{{"v":{given}}}"#)), expected);
     }
 }
 
@@ -95,10 +76,7 @@ fn names_are_compared_with_what_was_given() {
     );
     assert!(error.failure().message.ends_with("(and 1 more place)"));
     let unlike = message(schema(), r#"{"customer_id":1,"zzz":1}"#);
-    assert!(
-        unlike.ends_with("the known ones are `customer_id`, `limit`"),
-        "{unlike}"
-    );
+    assert!(unlike.ends_with("the known ones are `customer_id`, `limit`"), "{unlike}");
 }
 
 #[test]
@@ -110,25 +88,15 @@ fn alternatives_are_collapsed_to_the_nearest() {
             "properties": {"kind": {"const": "square"}, "side": {"type": "number"}}},
         {"type": "string"},
     ]});
-    let error = check(
-        one(shapes.clone()),
-        r#"{"v":{"kind":"square","side":"wide"}}"#,
-    )
-    .unwrap_err();
+    let error = check(one(shapes.clone()), r#"{"v":{"kind":"square","side":"wide"}}"#).unwrap_err();
     let found = violations(&error);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].pointer, "/v/side");
-    assert_eq!(
-        found[0].message,
-        "`/v/side` must be a number, but is the string `wide`"
-    );
+    assert_eq!(found[0].message, "`/v/side` must be a number, but is the string `wide`");
     let error = check(one(shapes), r#"{"v":true}"#).unwrap_err();
     let found = violations(&error);
     assert_eq!(found.len(), 1);
-    assert_eq!(
-        found[0].message,
-        "`/v` must be an object or a string, but is `true`"
-    );
+    assert_eq!(found[0].message, "`/v` must be an object or a string, but is `true`");
 }
 
 #[test]
@@ -148,14 +116,9 @@ fn secrets_in_alternatives_stay_hidden() {
     let mut schema = one(secret);
     schema["$defs"] = json!({"pin": {"type": "integer", "writeOnly": true, "minimum": 0}});
     for given in [r#""hunter2""#, "-48151623"] {
-        let failure = check(schema.clone(), &format!(r#"{{"v":{given}}}"#))
-            .unwrap_err()
-            .failure();
+        let failure = check(schema.clone(), &format!(r#"{{"v":{given}}}"#)).unwrap_err().failure();
         let text = format!("{failure:?}");
-        assert!(
-            !text.contains("hunter2") && !text.contains("48151623"),
-            "{text}"
-        );
+        assert!(!text.contains("hunter2") && !text.contains("48151623"), "{text}");
     }
 }
 
@@ -163,9 +126,7 @@ fn secrets_in_alternatives_stay_hidden() {
 fn long_names_are_shortened() {
     let name = "k".repeat(500_000);
     let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
-    let failure = check(schema, &format!(r#"{{"{name}":true}}"#))
-        .unwrap_err()
-        .failure();
+    let failure = check(schema, &format!(r#"{{"{name}":true}}"#)).unwrap_err().failure();
     assert!(failure.details.to_string().len() < 4 << 10);
     let failure = check(json!({"type": "object"}), &format!(r#"{{"{name}":01}}"#)).unwrap_err();
     assert!(failure.failure().details.to_string().len() < 4 << 10);
@@ -176,14 +137,9 @@ fn violations_are_bounded() {
     let schema = one(json!({"type": "array", "items": {"type": "boolean"}}));
     let items = vec!["7"; 40_000].join(",");
     let started = Instant::now();
-    let failure = check(schema.clone(), &format!(r#"{{"v":[{items}]}}"#))
-        .unwrap_err()
-        .failure();
+    let failure = check(schema.clone(), &format!(r#"{{"v":[{items}]}}"#)).unwrap_err().failure();
     assert_eq!(failure.code, Code::SchemaValidationError);
-    assert_eq!(
-        failure.details["violations"].as_array().map(Vec::len),
-        Some(20)
-    );
+    assert_eq!(failure.details["violations"].as_array().map(Vec::len), Some(20));
     assert!(failure.details.to_string().len() < 16 << 10);
     assert!(started.elapsed() < Duration::from_secs(5));
     let items = vec!["7"; 400_000].join(",");
@@ -191,9 +147,7 @@ fn violations_are_bounded() {
     assert_eq!(violations(&many)[0].pointer, "/v/0");
     let long = "x".repeat(500_000);
     let schema = one(json!({"enum": vec![long.clone(); 1]}));
-    let failure = check(schema, &format!(r#"{{"v":"y{long}"}}"#))
-        .unwrap_err()
-        .failure();
+    let failure = check(schema, &format!(r#"{{"v":"y{long}"}}"#)).unwrap_err().failure();
     assert!(failure.details.to_string().len() < 4 << 10);
 }
 
@@ -209,14 +163,8 @@ fn compile(schema: Value) -> Result<(), String> {
 fn an_unusable_schema_is_reported_with_its_place() {
     for (schema, place) in [
         (one(json!({"type": "strin"})), "/properties/v"),
-        (
-            one(json!({"type": "string", "pattern": "("})),
-            "/properties/v/pattern",
-        ),
-        (
-            one(json!({"$ref": "https://example.com/a.json"})),
-            "example.com",
-        ),
+        (one(json!({"type": "string", "pattern": "("})), "/properties/v/pattern"),
+        (one(json!({"$ref": "https://example.com/a.json"})), "example.com"),
         (one(json!({"$ref": "#/$defs/none"})), "none"),
     ] {
         let why = compile(schema).unwrap_err();
@@ -244,26 +192,12 @@ fn patterns_cost_little_whatever_they_are() {
         let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
         assert_eq!(problems, [], "{pattern}");
         let started = Instant::now();
-        assert!(
-            schemas
-                .check_text(&tool, &json!({"v": good}).to_string())
-                .is_ok(),
-            "{pattern}"
-        );
-        let error = schemas
-            .check_text(&tool, &json!({"v": bad}).to_string())
-            .unwrap_err();
+        assert!(schemas.check_text(&tool, &json!({"v": good}).to_string()).is_ok(), "{pattern}");
+        let error = schemas.check_text(&tool, &json!({"v": bad}).to_string()).unwrap_err();
         assert_eq!(kinds(&error), ["pattern"]);
-        assert!(
-            error.failure().message.contains("must match the pattern"),
-            "{error}"
-        );
+        assert!(error.failure().message.contains("must match the pattern"), "{error}");
         // In a debug build on a busy machine; the bar itself is a tenth of this.
-        assert!(
-            started.elapsed() < Duration::from_secs(1),
-            "{pattern} {:?}",
-            started.elapsed()
-        );
+        assert!(started.elapsed() < Duration::from_secs(1), "{pattern} {:?}", started.elapsed());
     }
 }
 

@@ -67,17 +67,13 @@ pub(in crate::schema) fn nearest<'n>(
 }
 
 pub(super) fn did_you_mean(name: Option<&str>) -> String {
-    name.map(|name| format!("; did you mean `{}`", shorten(name)))
-        .unwrap_or_default()
+    name.map(|name| format!("; did you mean `{}`", shorten(name))).unwrap_or_default()
 }
 
 /// Names in backticks, at most [`MAX_LISTED`].
 pub(super) fn list(names: &[&str]) -> String {
-    let mut shown: Vec<String> = names
-        .iter()
-        .take(MAX_LISTED)
-        .map(|name| format!("`{}`", shorten(name)))
-        .collect();
+    let mut shown: Vec<String> =
+        names.iter().take(MAX_LISTED).map(|name| format!("`{}`", shorten(name))).collect();
     if names.len() > MAX_LISTED {
         shown.push(format!("{} more", names.len() - MAX_LISTED));
     }
@@ -118,10 +114,9 @@ pub(super) fn came(value: &Value, sensitive: bool) -> (String, Value) {
         Value::String(_) if sensitive => ("a string".to_owned(), masked),
         Value::Number(_) if sensitive => ("a number".to_owned(), masked),
         Value::Bool(_) if sensitive => ("a boolean".to_owned(), masked),
-        Value::String(text) => (
-            format!("the string `{}`", shorten(text)),
-            Value::String(shorten(text)),
-        ),
+        Value::String(text) => {
+            (format!("the string `{}`", shorten(text)), Value::String(shorten(text)))
+        }
         Value::Number(number) => (
             format!("the number `{}`", shorten(number.as_str())),
             if number.as_str().len() > MAX_QUOTED {
@@ -160,14 +155,12 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
         ),
         Kind::Pattern { pattern } => matching(pattern),
         Kind::Custom { keyword, message } if keyword == HARD_PATTERN => matching(message),
-        Kind::Format { format } => (
-            format!("must be {}", format_words(format)),
-            json!({"format": format}),
-        ),
-        Kind::UniqueItems => (
-            "must not hold an item twice".to_owned(),
-            json!({"uniqueItems": true}),
-        ),
+        Kind::Format { format } => {
+            (format!("must be {}", format_words(format)), json!({"format": format}))
+        }
+        Kind::UniqueItems => {
+            ("must not hold an item twice".to_owned(), json!({"uniqueItems": true}))
+        }
         Kind::OneOfMultipleValid { .. } => words("must fit exactly one of the alternatives"),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             words("must fit one of the alternatives")
@@ -189,10 +182,7 @@ pub(super) fn wanted(error: &ValidationError<'_>) -> (String, Value) {
 fn bound(kind: &Kind) -> Option<(String, Value)> {
     let keyword = kind.keyword();
     let number = |words: &str, limit: &Value| {
-        Some((
-            format!("must be {words} {limit}"),
-            json!({ keyword: limit }),
-        ))
+        Some((format!("must be {words} {limit}"), json!({ keyword: limit })))
     };
     let count = |words: &str, limit: u64, unit: &str| {
         let text = format!("must have {words} {limit} {unit}");
@@ -220,10 +210,7 @@ fn bound(kind: &Kind) -> Option<(String, Value)> {
 
 fn matching(pattern: &str) -> (String, Value) {
     let short = shorten(pattern);
-    (
-        format!("must match the pattern `{short}`"),
-        json!({"pattern": short}),
-    )
+    (format!("must match the pattern `{short}`"), json!({"pattern": short}))
 }
 
 fn one_of(options: &Value) -> (String, Value) {
@@ -234,10 +221,7 @@ fn one_of(options: &Value) -> (String, Value) {
         more => format!(" or {more} more"),
     };
     let listed: Vec<Value> = all.iter().take(MAX_LISTED).map(bounded).collect();
-    (
-        format!("must be one of {}{more}", shown.join(", ")),
-        json!({"enum": listed}),
-    )
+    (format!("must be one of {}{more}", shown.join(", ")), json!({"enum": listed}))
 }
 
 fn bounded(value: &Value) -> Value {
@@ -312,11 +296,9 @@ pub(super) fn describe(schema: &Value) -> String {
     let mut words = String::new();
     let names: Vec<String> = match schema.get("type") {
         Some(Value::String(name)) => vec![name.clone()],
-        Some(Value::Array(names)) => names
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
         _ => Vec::new(),
     };
     if !names.is_empty() {

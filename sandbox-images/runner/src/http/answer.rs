@@ -64,12 +64,8 @@ fn failed(why: impl Into<String>) -> Stop {
 
 /// Reads up to the end of the final head.
 pub(super) fn read_answer(stream: TcpStream, method: &str) -> Result<Answer, Stop> {
-    let mut body = Body {
-        stream,
-        buffer: Vec::with_capacity(READ),
-        used: 0,
-        framing: Framing::Close,
-    };
+    let mut body =
+        Body { stream, buffer: Vec::with_capacity(READ), used: 0, framing: Framing::Close };
     loop {
         if let Some((status, headers)) = body.parse_head()? {
             if (100..200).contains(&status) {
@@ -77,11 +73,7 @@ pub(super) fn read_answer(stream: TcpStream, method: &str) -> Result<Answer, Sto
             }
             let absent = method == "HEAD" || matches!(status, 204 | 304);
             body.framing = frame(&headers, absent)?;
-            return Ok(Answer {
-                status,
-                headers,
-                body,
-            });
+            return Ok(Answer { status, headers, body });
         }
         if body.buffer.len() > MAX_HEAD {
             return Err(failed("the head of the answer is too long"));
@@ -114,10 +106,8 @@ fn frame(headers: &[(String, String)], absent: bool) -> Result<Framing, Stop> {
 
 /// Header values are bytes; those that are not UTF-8 were once Latin-1.
 fn decode_value(value: &[u8]) -> String {
-    std::str::from_utf8(value).map_or_else(
-        |_bad| value.iter().map(|byte| char::from(*byte)).collect(),
-        str::to_owned,
-    )
+    std::str::from_utf8(value)
+        .map_or_else(|_bad| value.iter().map(|byte| char::from(*byte)).collect(), str::to_owned)
 }
 
 impl Body {
@@ -221,11 +211,7 @@ impl Answer {
         // A cut or broken explanation is still the best there is.
         drop(self.body.copy(&mut line));
         let line = String::from_utf8_lossy(&line.pending).trim().to_owned();
-        Err(if denied {
-            Stop::Denied(line)
-        } else {
-            Stop::Failed(line)
-        })
+        Err(if denied { Stop::Denied(line) } else { Stop::Failed(line) })
     }
 
     /// Where a redirect leads.
@@ -251,10 +237,7 @@ impl Answer {
             "content-encoding" | "content-length" => !decoded,
             _ => true,
         });
-        let head = Head {
-            status: self.status,
-            headers: &self.headers,
-        };
+        let head = Head { status: self.status, headers: &self.headers };
         let mut line = serde_json::to_vec(&head).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
         let mut capped = Capped::new(out, most);
@@ -304,22 +287,15 @@ struct Capped<W: Write> {
 
 impl<W: Write> Capped<W> {
     fn new(out: W, left: u64) -> Self {
-        Self {
-            out,
-            pending: Vec::new(),
-            left,
-        }
+        Self { out, pending: Vec::new(), left }
     }
 }
 
 impl<W: Write> Write for Capped<W> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).map_or(data.len(), |left| left.min(data.len()));
-        self.left = self
-            .left
-            .saturating_sub(u64::try_from(most).unwrap_or(u64::MAX));
-        self.pending
-            .extend_from_slice(data.get(..most).unwrap_or_default());
+        self.left = self.left.saturating_sub(u64::try_from(most).unwrap_or(u64::MAX));
+        self.pending.extend_from_slice(data.get(..most).unwrap_or_default());
         if self.pending.len() >= READ {
             self.flush()?;
         }

@@ -40,11 +40,7 @@ impl Url {
         if authority.is_empty() || !authority.chars().all(plain) {
             return None;
         }
-        Some(Self {
-            secure,
-            authority: authority.to_owned(),
-            path: clean(path),
-        })
+        Some(Self { secure, authority: authority.to_owned(), path: clean(path) })
     }
 
     /// Resolves a `Location` against this URL (RFC 3986, section 5).
@@ -54,9 +50,7 @@ impl Url {
             return Next::Malformed;
         }
         if let Some(scheme) = scheme_of(location) {
-            let known = ["http", "https"]
-                .iter()
-                .any(|s| scheme.eq_ignore_ascii_case(s));
+            let known = ["http", "https"].iter().any(|s| scheme.eq_ignore_ascii_case(s));
             return match Self::parse(location) {
                 Some(url) => Next::Url(url),
                 None if known => Next::Malformed,
@@ -77,10 +71,7 @@ impl Url {
                 format!("{folder}/{location}")
             }
         };
-        Next::Url(Self {
-            path: clean(&joined),
-            ..self.clone()
-        })
+        Next::Url(Self { path: clean(&joined), ..self.clone() })
     }
 
     pub(super) fn authority(&self) -> &str {
@@ -129,9 +120,7 @@ fn scheme_of(location: &str) -> Option<&str> {
 
 /// Drops the fragment and dot segments, and percent-encodes what cannot stand in a URL.
 fn clean(path_and_query: &str) -> String {
-    let (kept, _) = path_and_query
-        .split_once('#')
-        .unwrap_or((path_and_query, ""));
+    let (kept, _) = path_and_query.split_once('#').unwrap_or((path_and_query, ""));
     let (path, query) = match kept.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (kept, None),
@@ -158,9 +147,5 @@ fn clean(path_and_query: &str) -> String {
 }
 
 fn encode(byte: u8) -> String {
-    if (0x21..0x7f).contains(&byte) {
-        char::from(byte).to_string()
-    } else {
-        format!("%{byte:02X}")
-    }
+    if (0x21..0x7f).contains(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
 }

@@ -45,11 +45,7 @@ fn locations_are_resolved_against_the_url_they_came_from() {
 
 #[test]
 fn origins_are_scheme_host_and_port() {
-    let same = |a, b| {
-        Url::parse(a)
-            .unwrap()
-            .is_same_origin(&Url::parse(b).unwrap())
-    };
+    let same = |a, b| Url::parse(a).unwrap().is_same_origin(&Url::parse(b).unwrap());
     assert!(same("http://a.test/x", "http://A.TEST:80/y"));
     assert!(same("https://a.test:443/", "https://a.test/"));
     assert!(!same("http://a.test/", "https://a.test/"));

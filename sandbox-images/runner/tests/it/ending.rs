@@ -11,22 +11,14 @@ use crate::harness::{Sandbox, collect, namespace, shell};
 #[tokio::test]
 async fn a_tool_that_ends_by_itself_is_reported_with_its_output() {
     let mut sandbox = namespace().await;
-    let ran = sandbox
-        .call(&shell("echo out; echo err >&2; exit 3"), b"")
-        .await;
+    let ran = sandbox.call(&shell("echo out; echo err >&2; exit 3"), b"").await;
     assert!(ran.started);
-    assert_eq!(
-        (ran.stdout.as_slice(), ran.stderr.as_slice()),
-        (&b"out\n"[..], &b"err\n"[..])
-    );
+    assert_eq!((ran.stdout.as_slice(), ran.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
     let report = ran.report();
     assert_eq!((&report.exit, report.stopped), (&Exit::Code(3), None));
     assert_eq!((report.stdout_bytes, report.stderr_bytes), (4, 4));
     assert_eq!(report.nonce, "n-1");
-    assert!(
-        report.wall_us > 0 && report.cpu_us > 0 && report.peak_bytes > 100_000,
-        "{report:?}"
-    );
+    assert!(report.wall_us > 0 && report.cpu_us > 0 && report.peak_bytes > 100_000, "{report:?}");
     assert!(sandbox.gone().await.success());
 }
 
@@ -35,10 +27,7 @@ async fn a_program_that_cannot_start_differs_from_one_that_exits_127() {
     let sandbox = namespace().await;
     let mut request = shell("nosuchcommand");
     request.last = false;
-    assert_eq!(
-        sandbox.call(&request, b"").await.report().exit,
-        Exit::Code(127)
-    );
+    assert_eq!(sandbox.call(&request, b"").await.report().exit, Exit::Code(127));
     for (argv, cwd, names) in [
         (vec!["nosuchcommand"], "/", "nosuchcommand"),
         (vec!["/etc/passwd"], "/", "/etc/passwd"),
@@ -49,9 +38,7 @@ async fn a_program_that_cannot_start_differs_from_one_that_exits_127() {
         request.cwd = cwd.into();
         let ran = sandbox.call(&request, b"").await;
         assert!(!ran.started, "{ran:?}");
-        let Exit::NotStarted(why) = &ran.report().exit else {
-            panic!("{:?}", ran.report())
-        };
+        let Exit::NotStarted(why) = &ran.report().exit else { panic!("{:?}", ran.report()) };
         assert!(why.contains(names), "{why}");
     }
 }
@@ -121,16 +108,8 @@ async fn the_wall_time_ends_whatever_a_tool_does_against_it() {
         let ran = sandbox.call(&request, b"").await;
         assert_eq!(ran.report().stopped, Some(Stopped::Wall), "{script}");
         assert_eq!(ran.report().exit, Exit::Signal(9), "{script}");
-        assert!(
-            ran.elapsed >= Duration::from_millis(300),
-            "{script}: {:?}",
-            ran.elapsed
-        );
-        assert!(
-            ran.elapsed < Duration::from_secs(3),
-            "{script}: {:?}",
-            ran.elapsed
-        );
+        assert!(ran.elapsed >= Duration::from_millis(300), "{script}: {:?}", ran.elapsed);
+        assert!(ran.elapsed < Duration::from_secs(3), "{script}: {:?}", ran.elapsed);
     }
 }
 
@@ -141,10 +120,7 @@ async fn the_wall_time_holds_for_a_flood_that_nobody_reads() {
     (request.wall_ms, request.output_bytes) = (300, 1 << 30);
     let (mut reader, _writer) = sandbox.open(&request).await.split();
     let mut first = [0; 1];
-    reader
-        .read_exact(&mut first)
-        .await
-        .expect("the first frame");
+    reader.read_exact(&mut first).await.expect("the first frame");
     tokio::time::sleep(Duration::from_secs(1)).await;
     // The started frame is whole, so reading on is possible after its other four bytes.
     reader.read_exact(&mut [0; 4]).await.expect("its header");
@@ -171,15 +147,8 @@ async fn output_is_cut_at_exactly_the_cap() {
         let ran = sandbox.call(&request, b"").await;
         let report = ran.report();
         assert_eq!(report.stopped, Some(Stopped::Output), "{script}");
-        assert_eq!(
-            ran.stdout.len() + ran.stderr.len(),
-            usize::try_from(cap).unwrap(),
-            "{script}"
-        );
-        assert!(
-            report.stdout_bytes + report.stderr_bytes > cap,
-            "{script}: {report:?}"
-        );
+        assert_eq!(ran.stdout.len() + ran.stderr.len(), usize::try_from(cap).unwrap(), "{script}");
+        assert!(report.stdout_bytes + report.stderr_bytes > cap, "{script}: {report:?}");
     }
 }
 
@@ -189,34 +158,21 @@ async fn output_of_exactly_the_cap_is_no_breach() {
     let mut request = shell("printf 1234; printf 56 >&2");
     request.output_bytes = 6;
     let ran = sandbox.call(&request, b"").await;
-    assert_eq!(
-        (&ran.report().exit, ran.report().stopped),
-        (&Exit::Code(0), None)
-    );
-    assert_eq!(
-        (ran.text().as_str(), ran.stderr.as_slice()),
-        ("1234", &b"56"[..])
-    );
+    assert_eq!((&ran.report().exit, ran.report().stopped), (&Exit::Code(0), None));
+    assert_eq!((ran.text().as_str(), ran.stderr.as_slice()), ("1234", &b"56"[..]));
 }
 
 #[tokio::test]
 async fn a_full_scratch_disk_is_seen() {
-    for script in [
-        "dd if=/dev/zero of=x bs=64k count=1000",
-        "i=0; while : > f$i; do i=$((i+1)); done",
-    ] {
+    for script in
+        ["dd if=/dev/zero of=x bs=64k count=1000", "i=0; while : > f$i; do i=$((i+1)); done"]
+    {
         let sandbox = namespace().await;
         let ran = sandbox.call(&shell(script), b"").await;
         assert!(ran.report().disk_full, "{script}: {:?}", ran.report());
     }
     let sandbox = namespace().await;
-    assert!(
-        !sandbox
-            .call(&shell("echo x > x"), b"")
-            .await
-            .report()
-            .disk_full
-    );
+    assert!(!sandbox.call(&shell("echo x > x"), b"").await.report().disk_full);
 }
 
 #[tokio::test]
@@ -224,11 +180,7 @@ async fn a_file_above_its_limit_cannot_be_written() {
     let sandbox = namespace().await;
     let mut request = shell("exec dd if=/dev/zero of=x bs=1k count=100");
     request.file_bytes = 10 << 10;
-    assert_eq!(
-        sandbox.call(&request, b"").await.report().exit,
-        Exit::Signal(25),
-        "SIGXFSZ"
-    );
+    assert_eq!(sandbox.call(&request, b"").await.report().exit, Exit::Signal(25), "SIGXFSZ");
 }
 
 #[tokio::test]
@@ -264,12 +216,7 @@ async fn only_listing(sandbox: &Sandbox) {
 
 #[tokio::test]
 async fn a_daemon_that_dies_takes_everything_with_it() {
-    for script in [
-        None,
-        Some("sleep 60"),
-        Some("yes"),
-        Some("setsid sleep 62 & sleep 63"),
-    ] {
+    for script in [None, Some("sleep 60"), Some("yes"), Some("setsid sleep 62 & sleep 63")] {
         let mut sandbox = namespace().await;
         if let Some(script) = script {
             let mut request = shell(script);

@@ -64,14 +64,7 @@ pub(crate) fn shell(script: &str) -> Request {
 /// Starts the runner of this build as the first process of namespaces of its own.
 pub(crate) async fn namespace() -> Sandbox {
     let mut command = Command::new("unshare");
-    command.args([
-        "--pid",
-        "--fork",
-        "--mount",
-        "--mount-proc",
-        "--net",
-        "--kill-child",
-    ]);
+    command.args(["--pid", "--fork", "--mount", "--mount-proc", "--net", "--kill-child"]);
     command.args([
         "--",
         "/bin/sh",
@@ -85,24 +78,9 @@ pub(crate) async fn namespace() -> Sandbox {
 /// Starts the runner of an image, with the flags of `docker run`.
 pub(crate) async fn container(image: &str, flags: &[&str]) -> Sandbox {
     let mut command = Command::new("docker");
-    command.args([
-        "run",
-        "-i",
-        "--rm",
-        "--network=none",
-        "--log-driver=none",
-        "--read-only",
-    ]);
-    command.args([
-        "--cap-drop=ALL",
-        "--cap-add=SETUID",
-        "--cap-add=SETGID",
-        "--cap-add=KILL",
-    ]);
-    command
-        .arg("--security-opt=no-new-privileges")
-        .args(flags)
-        .arg(image);
+    command.args(["run", "-i", "--rm", "--network=none", "--log-driver=none", "--read-only"]);
+    command.args(["--cap-drop=ALL", "--cap-add=SETUID", "--cap-add=SETGID", "--cap-add=KILL"]);
+    command.arg("--security-opt=no-new-privileges").args(flags).arg(image);
     start(command).await
 }
 
@@ -116,10 +94,7 @@ async fn start(mut command: Command) -> Sandbox {
     let stdin = process.stdin.take().expect("piped");
     let mut stdout = tokio::io::BufReader::new(process.stdout.take().expect("piped"));
     let mut line = Vec::new();
-    stdout
-        .read_until(b'\n', &mut line)
-        .await
-        .expect("a ready line");
+    stdout.read_until(b'\n', &mut line).await.expect("a ready line");
     let ready = serde_json::from_slice(&line).expect("a ready line");
     let link = tokio::io::join(stdout, stdin).compat();
     let (opens, wanted) = mpsc::unbounded_channel();
@@ -127,13 +102,7 @@ async fn start(mut command: Command) -> Sandbox {
     let connection = Connection::new(link, Config::default(), Mode::Client);
     let mut driver = JoinSet::new();
     driver.spawn(drive(connection, wanted, inbound));
-    Sandbox {
-        ready,
-        process,
-        opens,
-        egress,
-        driver,
-    }
+    Sandbox { ready, process, opens, egress, driver }
 }
 
 type Link = Compat<
@@ -175,10 +144,7 @@ impl Sandbox {
     pub(crate) async fn open(&self, request: &Request) -> Stream {
         let mut stream = self.raw().await;
         let text = serde_json::to_vec(request).expect("json");
-        stream
-            .write_all(&frame(Kind::Request, &text))
-            .await
-            .expect("sent");
+        stream.write_all(&frame(Kind::Request, &text)).await.expect("sent");
         stream
     }
 
@@ -231,10 +197,7 @@ pub(crate) async fn collect(reader: &mut (impl futures::io::AsyncRead + Unpin)) 
         }
         let (kind, length) = parse_header(header).expect("a frame");
         let mut payload = vec![0; length];
-        reader
-            .read_exact(&mut payload)
-            .await
-            .expect("a whole frame");
+        reader.read_exact(&mut payload).await.expect("a whole frame");
         match kind {
             Kind::Started => ran.started = true,
             Kind::Stdout => ran.stdout.extend(payload),

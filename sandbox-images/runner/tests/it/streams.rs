@@ -10,9 +10,8 @@ use crate::harness::{container, fetch, gate, namespace, shell};
 #[tokio::test]
 async fn eight_mebibytes_come_back_as_they_went_in() {
     let sandbox = namespace().await;
-    let bytes: Vec<u8> = (0..8_u32 << 20)
-        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
+    let bytes: Vec<u8> =
+        (0..8_u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut request = shell("cat");
     request.output_bytes = 16 << 20;
     let ran = sandbox.call(&request, &bytes).await;
@@ -26,21 +25,15 @@ async fn input_that_the_tool_does_not_want_holds_nothing_up() {
         let sandbox = namespace().await;
         let ran = sandbox.call(&shell(script), &vec![b'a'; 4 << 20]).await;
         assert_eq!(ran.report().exit, Exit::Code(0), "{script}");
-        assert!(
-            ran.report().wall_us < 5_000_000,
-            "{script}: {:?}",
-            ran.report()
-        );
+        assert!(ran.report().wall_us < 5_000_000, "{script}: {:?}", ran.report());
     }
 }
 
 #[tokio::test]
 async fn empty_input_ends_at_once() {
-    for (script, code, output) in [
-        ("cat", 0, ""),
-        ("grep foo", 1, ""),
-        ("read x; echo got:$x", 0, "got:\n"),
-    ] {
+    for (script, code, output) in
+        [("cat", 0, ""), ("grep foo", 1, ""), ("read x; echo got:$x", 0, "got:\n")]
+    {
         let sandbox = namespace().await;
         let ran = sandbox.call(&shell(script), b"").await;
         assert_eq!(
@@ -48,11 +41,7 @@ async fn empty_input_ends_at_once() {
             (&Exit::Code(code), output),
             "{script}"
         );
-        assert!(
-            ran.elapsed < Duration::from_secs(2),
-            "{script}: {:?}",
-            ran.elapsed
-        );
+        assert!(ran.elapsed < Duration::from_secs(2), "{script}: {:?}", ran.elapsed);
     }
 }
 
@@ -81,9 +70,7 @@ async fn a_connection_of_the_tool_becomes_a_stream_with_the_nonce_of_its_call() 
         print(len(data), data[:4].decode())";
     request.argv = ["python3", "-c", script].map(Into::into).to_vec();
     (request.cwd, request.egress) = ("/tmp".into(), true);
-    request
-        .env
-        .push(("HTTP_PROXY".into(), "http://elsewhere:1".into()));
+    request.env.push(("HTTP_PROXY".into(), "http://elsewhere:1".into()));
     let mut inbound = sandbox.connections();
     let gate = async {
         let mut stream = inbound.recv().await.expect("a connection");
@@ -102,12 +89,7 @@ async fn a_connection_of_the_tool_becomes_a_stream_with_the_nonce_of_its_call() 
         stream.close().await.expect("closed");
     };
     let (ran, ()) = futures::future::join(sandbox.call(&request, b""), gate).await;
-    assert_eq!(
-        ran.text(),
-        "3145728 pppp\n",
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    assert_eq!(ran.text(), "3145728 pppp\n", "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
 #[tokio::test]
@@ -126,12 +108,7 @@ async fn the_http_client_of_the_image_fetches_through_the_port() {
         () = gate(connections) => panic!("the gate ended"),
     };
     assert!(good.started);
-    assert_eq!(
-        good.report().exit,
-        Exit::Code(0),
-        "{}",
-        String::from_utf8_lossy(&good.stderr)
-    );
+    assert_eq!(good.report().exit, Exit::Code(0), "{}", String::from_utf8_lossy(&good.stderr));
     assert!(good.text().ends_with("{\"id\": 1}\n"), "{}", good.text());
     assert_eq!(alone.report().exit, Exit::Code(2));
     assert!(String::from_utf8_lossy(&alone.stderr).contains("HTTP_PROXY"));

@@ -76,16 +76,8 @@ fn check_walls(ran: &Ran) {
     assert!(text.starts_with("10001\n10001\n"), "{text}");
     assert!(text.contains("\n0\n1\n2\n\n64\n0\n1000\n"), "{text}");
     let lines: Vec<_> = text.lines().collect();
-    let session = lines
-        .iter()
-        .position(|line| *line == "1000")
-        .expect("a score")
-        + 1;
-    assert_eq!(
-        lines[session],
-        lines[session + 1],
-        "it leads its session and group: {text}"
-    );
+    let session = lines.iter().position(|line| *line == "1000").expect("a score") + 1;
+    assert_eq!(lines[session], lines[session + 1], "it leads its session and group: {text}");
 }
 
 #[tokio::test]
@@ -114,12 +106,7 @@ async fn the_first_process_is_out_of_reach() {
     )
     .await;
     let text = ran.text();
-    assert_eq!(
-        text.lines().count(),
-        16,
-        "{text} {}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    assert_eq!(text.lines().count(), 16, "{text} {}", String::from_utf8_lossy(&ran.stderr));
     for line in text.lines() {
         assert!(line.ends_with(" 1") || line.ends_with(" 13"), "{line}");
     }
@@ -129,11 +116,7 @@ async fn the_first_process_is_out_of_reach() {
 #[tokio::test]
 async fn killing_everything_within_reach_ends_only_the_tool() {
     let ran = run("switchboard/shell", &inside("kill -9 -1; exit 5")).await;
-    assert!(
-        matches!(ran.report().exit, Exit::Signal(9) | Exit::Code(5)),
-        "{:?}",
-        ran.report()
-    );
+    assert!(matches!(ran.report().exit, Exit::Signal(9) | Exit::Code(5)), "{:?}", ran.report());
     assert_eq!(ran.report().stopped, None);
 }
 
@@ -147,26 +130,16 @@ async fn forged_frames_are_plain_output() {
 
 #[tokio::test]
 async fn memory_above_the_limit_is_counted_whoever_is_hit() {
-    let ran = run(
-        "switchboard/python",
-        &python("x = bytearray(512 * 1024 * 1024)"),
-    )
-    .await;
+    let ran = run("switchboard/python", &python("x = bytearray(512 * 1024 * 1024)")).await;
     assert_eq!(ran.report().exit, Exit::Signal(9));
     assert!(ran.report().oom_kills >= 1, "{:?}", ran.report());
     assert_eq!(ran.report().stopped, None);
     let script = "python3 -c 'x = bytearray(512 * 1024 * 1024)'; echo child=$?; exit 0";
     let ran = run("switchboard/python", &inside(script)).await;
-    assert_eq!(
-        (&ran.report().exit, ran.text().as_str()),
-        (&Exit::Code(0), "child=137\n")
-    );
+    assert_eq!((&ran.report().exit, ran.text().as_str()), (&Exit::Code(0), "child=137\n"));
     assert!(ran.report().oom_kills >= 1, "{:?}", ran.report());
     let ran = run("switchboard/shell", &inside("kill -9 $$")).await;
-    assert_eq!(
-        (&ran.report().exit, ran.report().oom_kills),
-        (&Exit::Signal(9), 0)
-    );
+    assert_eq!((&ran.report().exit, ran.report().oom_kills), (&Exit::Signal(9), 0));
 }
 
 #[tokio::test]
@@ -193,26 +166,13 @@ async fn a_worker_survives_a_fork_bomb() {
 
 #[tokio::test]
 async fn a_scratch_disk_fills_by_size_and_by_files_and_the_root_stays_read_only() {
-    let ran = run(
-        "switchboard/shell",
-        &inside("dd if=/dev/zero of=/tmp/x bs=1M count=2000"),
-    )
-    .await;
+    let ran = run("switchboard/shell", &inside("dd if=/dev/zero of=/tmp/x bs=1M count=2000")).await;
     assert!(ran.report().disk_full, "{:?}", ran.report());
     let many = "for i in range(100000): open(f'/tmp/{i}', 'w').close()";
     let ran = run("switchboard/python", &python(many)).await;
     assert!(ran.report().disk_full, "{:?}", ran.report());
-    let ran = run(
-        "switchboard/shell",
-        &inside("echo x > /big || echo x > /work/big"),
-    )
-    .await;
-    assert_eq!(
-        ran.report().exit,
-        Exit::Code(2),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    let ran = run("switchboard/shell", &inside("echo x > /big || echo x > /work/big")).await;
+    assert_eq!(ran.report().exit, Exit::Code(2), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(!ran.report().disk_full);
 }
 

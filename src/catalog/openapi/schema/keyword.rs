@@ -8,9 +8,7 @@ use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
 use crate::catalog::pattern::{Pattern, judge};
 
-const TYPES: [&str; 7] = [
-    "string", "number", "integer", "boolean", "array", "object", "null",
-];
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
 impl<'a> Converter<'a> {
     pub(super) fn keyword(
@@ -84,11 +82,7 @@ impl<'a> Converter<'a> {
             self.note(work.spot, "type", message);
         }
         if self.is_old() && value.is_array() {
-            self.note(
-                work.spot,
-                "type",
-                "is a list, which 3.0 does not have; taken as in 3.1",
-            );
+            self.note(work.spot, "type", "is a list, which 3.0 does not have; taken as in 3.1");
         }
         let nullable = work.source.get("nullable") == Some(&Value::Bool(true));
         if self.is_old() && nullable && !names.is_empty() && !names.contains(&"null") {
@@ -123,11 +117,7 @@ impl<'a> Converter<'a> {
             }
             Value::String(text) => {
                 if let Ok(number) = text.parse::<Number>() {
-                    self.note(
-                        work.spot,
-                        key,
-                        "is a number written as text; taken as the number",
-                    );
+                    self.note(work.spot, key, "is a number written as text; taken as the number");
                     work.out.insert(key.to_owned(), Value::Number(number));
                     return;
                 }
@@ -138,11 +128,7 @@ impl<'a> Converter<'a> {
             | Value::Array(_)
             | Value::Object(_) => {}
         }
-        self.note(
-            work.spot,
-            key,
-            format!("`{value}` is no usable number; left out"),
-        );
+        self.note(work.spot, key, format!("`{value}` is no usable number; left out"));
     }
 
     fn count(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
@@ -172,11 +158,7 @@ impl<'a> Converter<'a> {
                 work.out.insert("pattern".to_owned(), value.clone());
             }
             Pattern::Parts(parts) => {
-                self.note(
-                    work.spot,
-                    "pattern",
-                    "was taken apart to check it in linear time",
-                );
+                self.note(work.spot, "pattern", "was taken apart to check it in linear time");
                 add_all(&mut work.out, parts);
             }
             Pattern::No(why) => {
@@ -203,10 +185,7 @@ impl<'a> Converter<'a> {
 
     /// 3.0 writes an exclusive bound as a boolean beside the bound.
     pub(super) fn settle_bounds(&mut self, work: &mut Work<'_, 'a>) {
-        for (flag, bound) in [
-            ("exclusiveMinimum", "minimum"),
-            ("exclusiveMaximum", "maximum"),
-        ] {
+        for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             if work.source.get(flag) == Some(&Value::Bool(true))
                 && let Some(value) = work.out.shift_remove(bound)
             {
@@ -218,12 +197,7 @@ impl<'a> Converter<'a> {
     /// Properties that only the other side may send are neither offered nor demanded.
     pub(super) fn settle_hidden(&mut self, work: &mut Work<'_, 'a>) {
         let mut own = Vec::new();
-        for (name, property) in self
-            .document
-            .properties(work.spot)
-            .iter()
-            .flat_map(Spot::members)
-        {
+        for (name, property) in self.document.properties(work.spot).iter().flat_map(Spot::members) {
             if self.is_hidden(&property) {
                 own.push(name);
             }
@@ -243,9 +217,7 @@ impl<'a> Converter<'a> {
             let refuse = json!({ "propertyNames": { "not": { "enum": own } } });
             match work.out.contains_key("propertyNames") {
                 true => add_all(&mut work.out, vec![refuse]),
-                false => work
-                    .out
-                    .extend(refuse.as_object().cloned().unwrap_or_default()),
+                false => work.out.extend(refuse.as_object().cloned().unwrap_or_default()),
             }
         }
     }
@@ -260,11 +232,7 @@ impl<'a> Converter<'a> {
             return true;
         }
         let beside = !self.is_old() && set(property.value);
-        beside
-            || self
-                .document
-                .follow_refs(property.clone())
-                .is_ok_and(|target| set(target.value))
+        beside || self.document.follow_refs(property.clone()).is_ok_and(|target| set(target.value))
     }
 
     /// Names hidden here or in any part of an allOf.
@@ -305,7 +273,5 @@ fn is_positive(number: &Number) -> bool {
 fn whole(text: &str) -> Option<u64> {
     let text = text.trim();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    part.bytes()
-        .all(|b| b == b'0')
-        .then(|| whole.parse().ok())?
+    part.bytes().all(|b| b == b'0').then(|| whole.parse().ok())?
 }

@@ -85,8 +85,7 @@ impl<'a> Converter<'a> {
                 }
             }
         }
-        work.out
-            .insert("patternProperties".to_owned(), Value::Object(schemas));
+        work.out.insert("patternProperties".to_owned(), Value::Object(schemas));
         Ok(())
     }
 }

@@ -51,19 +51,11 @@ impl<'a> Converter<'a> {
         match mended {
             Some(mended) => {
                 *items = mended;
-                self.note(
-                    work.spot,
-                    "enum",
-                    "has values of another type; taken as the type's",
-                );
+                self.note(work.spot, "enum", "has values of another type; taken as the type's");
             }
             None => {
                 work.out.shift_remove("enum");
-                self.note(
-                    work.spot,
-                    "enum",
-                    "has no value of the schema's type; left out",
-                );
+                self.note(work.spot, "enum", "has no value of the schema's type; left out");
             }
         }
     }
@@ -104,10 +96,9 @@ fn is_short(value: &Value) -> bool {
 fn types(schema: &serde_json::Map<String, Value>) -> Vec<String> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name.clone()],
-        Some(Value::Array(names)) => names
-            .iter()
-            .filter_map(|name| name.as_str().map(str::to_owned))
-            .collect(),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -139,10 +130,7 @@ fn mend(value: &Value, types: &[String]) -> Option<Value> {
             "false" if wants("boolean") => Some(Value::Bool(false)),
             _ => {
                 let number = Value::Number(text.parse().ok()?);
-                types
-                    .iter()
-                    .any(|name| is_type(&number, name))
-                    .then_some(number)
+                types.iter().any(|name| is_type(&number, name)).then_some(number)
             }
         },
         Value::Bool(_) | Value::Number(_) if wants("string") => Some(value.to_string().into()),

@@ -47,12 +47,7 @@ impl Ended {
 }
 
 fn call(method: &str, url: impl Into<String>) -> Call {
-    Call {
-        method: method.to_owned(),
-        url: url.into(),
-        headers: Vec::new(),
-        body_base64: None,
-    }
+    Call { method: method.to_owned(), url: url.into(), headers: Vec::new(), body_base64: None }
 }
 
 fn post(url: impl Into<String>) -> Call {
@@ -109,11 +104,7 @@ fn redirecting(status: u16, location: &str) -> Arc<Upstream> {
             )
             .into();
         }
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}",
-            path.len()
-        )
-        .into()
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}", path.len()).into()
     })
 }
 
@@ -124,16 +115,9 @@ async fn a_call_reaches_https_without_tls_of_its_own() {
         "HTTP/1.1 201 Created\r\nX-Id: 7\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{\"id\":7}"
             .into()
     });
-    let gate = Gate::new(
-        &[rule("api.test", target.port)],
-        limits_trusting(authority.file()),
-    );
-    let ended = send_with(
-        gate,
-        post(format!("https://api.test:{}/items?a=b", target.port)),
-        4096,
-    )
-    .await;
+    let gate = Gate::new(&[rule("api.test", target.port)], limits_trusting(authority.file()));
+    let ended =
+        send_with(gate, post(format!("https://api.test:{}/items?a=b", target.port)), 4096).await;
     assert_eq!(ended.status(), 201);
     assert_eq!(ended.header("x-id").as_deref(), Some("7"));
     assert_eq!(ended.body, b"{\"id\":7}");
@@ -148,32 +132,12 @@ async fn a_call_reaches_https_without_tls_of_its_own() {
 #[tokio::test]
 async fn blank_answers_end_at_once_with_their_status() {
     for (method, answer, status) in [
-        (
-            "DELETE",
-            "HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n",
-            204,
-        ),
+        ("DELETE", "HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n", 204),
         ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200),
-        (
-            "GET",
-            "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n",
-            205,
-        ),
-        (
-            "GET",
-            "HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n",
-            304,
-        ),
-        (
-            "HEAD",
-            "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n",
-            200,
-        ),
-        (
-            "GET",
-            "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
-            502,
-        ),
+        ("GET", "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", 205),
+        ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n", 304),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", 200),
+        ("GET", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", 502),
     ] {
         let ended = fetch(method, answer).await;
         assert_eq!(ended.status(), status);
@@ -192,11 +156,8 @@ async fn error_answers_keep_their_body() {
     .await;
     assert_eq!(ended.status(), 409);
     assert_eq!(ended.body, b"{\"a\":\"b\"}");
-    let ended = fetch(
-        "GET",
-        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\n\r\nno",
-    )
-    .await;
+    let ended =
+        fetch("GET", "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\n\r\nno").await;
     assert_eq!(ended.status(), 401);
     assert_eq!(ended.header("www-authenticate").as_deref(), Some("Basic"));
     assert_eq!(ended.body, b"no");
@@ -205,29 +166,16 @@ async fn error_answers_keep_their_body() {
 #[tokio::test]
 async fn denied_and_failed_calls_are_told_apart() {
     let ended = send(&[], call("GET", "http://evil.test/")).await;
-    let Err(Stop::Denied(why)) = &ended.result else {
-        panic!("{:?}", ended.result)
-    };
-    assert_eq!(
-        why,
-        "egress to `evil.test:80` denied: no egress rule allows it"
-    );
+    let Err(Stop::Denied(why)) = &ended.result else { panic!("{:?}", ended.result) };
+    assert_eq!(why, "egress to `evil.test:80` denied: no egress rule allows it");
     assert!(!ended.attempts[0].allowed);
     let ended = send(&[], call("HEAD", "http://evil.test/")).await;
     assert!(matches!(ended.result, Err(Stop::Denied(_))));
     let ended = fetch("GET", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc").await;
-    assert!(
-        matches!(ended.result, Err(Stop::Failed(_))),
-        "{:?}",
-        ended.result
-    );
+    assert!(matches!(ended.result, Err(Stop::Failed(_))), "{:?}", ended.result);
     assert_eq!(ended.body, b"abc");
     let ended = fetch("GET", "").await;
-    assert!(
-        matches!(ended.result, Err(Stop::Failed(_))),
-        "{:?}",
-        ended.result
-    );
+    assert!(matches!(ended.result, Err(Stop::Failed(_))), "{:?}", ended.result);
     // An upstream cannot pretend to be the gate.
     let ended = fetch(
         "GET",
@@ -255,10 +203,8 @@ async fn redirects_follow_the_method() {
         (300, "GET", None, ""),
     ] {
         let target = redirecting(status, "/items/");
-        let sent = Call {
-            method: method.to_owned(),
-            ..post(format!("http://api.test:{}/", target.port))
-        };
+        let sent =
+            Call { method: method.to_owned(), ..post(format!("http://api.test:{}/", target.port)) };
         let ended = send(&[rule("api.test", target.port)], sent).await;
         let heard = target.heard();
         match path {
@@ -270,17 +216,10 @@ async fn redirects_follow_the_method() {
             Some(path) => {
                 assert_eq!(ended.status(), 200);
                 assert_eq!(heard.len(), 2, "{status} {method}");
-                assert!(
-                    heard[1].head.starts_with(&format!("{then} {path} ")),
-                    "{heard:?}"
-                );
+                assert!(heard[1].head.starts_with(&format!("{then} {path} ")), "{heard:?}");
                 assert!(heard[1].has("authorization: bearer token"), "{heard:?}");
                 let same = then == method && method != "HEAD" && method != "GET";
-                assert_eq!(
-                    heard[1].body == "{\"a\":1}",
-                    same || then == method,
-                    "{heard:?}"
-                );
+                assert_eq!(heard[1].body == "{\"a\":1}", same || then == method, "{heard:?}");
             }
         }
     }
@@ -301,18 +240,11 @@ async fn redirects_pass_the_gate_at_every_hop() {
     ] {
         let target = redirecting(302, &location);
         let rules = [rule("api.test", target.port)];
-        let ended = send(
-            &rules,
-            call("GET", format!("http://api.test:{}/", target.port)),
-        )
-        .await;
+        let ended = send(&rules, call("GET", format!("http://api.test:{}/", target.port))).await;
         let Err(Stop::Denied(why)) = &ended.result else {
             panic!("{location}: {:?}", ended.result)
         };
-        assert!(
-            why.starts_with("redirect to `") && why.contains(part),
-            "{why}"
-        );
+        assert!(why.starts_with("redirect to `") && why.contains(part), "{why}");
         assert!(!why.contains("q=1"), "{why}");
         assert_eq!(ended.body, b"");
     }
@@ -320,16 +252,8 @@ async fn redirects_pass_the_gate_at_every_hop() {
 
     let target = redirecting(302, "/");
     let rules = [rule("api.test", target.port)];
-    let ended = send(
-        &rules,
-        call("GET", format!("http://api.test:{}/", target.port)),
-    )
-    .await;
-    assert!(
-        matches!(ended.result, Err(Stop::Failed(_))),
-        "{:?}",
-        ended.result
-    );
+    let ended = send(&rules, call("GET", format!("http://api.test:{}/", target.port))).await;
+    assert!(matches!(ended.result, Err(Stop::Failed(_))), "{:?}", ended.result);
     assert_eq!(target.heard().len(), 6, "the first and five redirects");
 }
 
@@ -337,18 +261,12 @@ async fn redirects_pass_the_gate_at_every_hop() {
 async fn another_origin_learns_nothing_of_the_caller() {
     let other = super::hello("ok");
     let target = redirecting(307, &format!("http://other.test:{}/in", other.port));
-    let rules = [
-        rule("api.test", target.port),
-        rule("other.test", other.port),
-    ];
+    let rules = [rule("api.test", target.port), rule("other.test", other.port)];
     let ended = send(&rules, post(format!("http://api.test:{}/", target.port))).await;
     assert_eq!(ended.status(), 200);
     let heard = other.heard();
     assert!(heard[0].has("content-type: application/json"), "{heard:?}");
-    assert!(
-        !heard[0].has("authorization") && !heard[0].has("x-api-key"),
-        "{heard:?}"
-    );
+    assert!(!heard[0].has("authorization") && !heard[0].has("x-api-key"), "{heard:?}");
     assert_eq!(heard[0].body, "{\"a\":1}");
     assert_eq!(ended.attempts.len(), 2);
 }
@@ -363,17 +281,9 @@ async fn long_and_endless_bodies_are_cut_at_the_limit() {
     let gate = Gate::new(&[rule("api.test", endless.port)], limits());
     let url = format!("http://api.test:{}/", endless.port);
     let ended = send_with(gate, call("GET", url), 10_000).await;
-    assert!(
-        matches!(ended.result, Err(Stop::Cut(_))),
-        "{:?}",
-        ended.result
-    );
+    assert!(matches!(ended.result, Err(Stop::Cut(_))), "{:?}", ended.result);
     assert!(ended.body.starts_with(b"data: x\n\n"));
-    assert!(
-        (8_000..=9_000).contains(&ended.body.len()),
-        "{}",
-        ended.body.len()
-    );
+    assert!((8_000..=9_000).contains(&ended.body.len()), "{}", ended.body.len());
 }
 
 #[tokio::test]
@@ -396,34 +306,20 @@ async fn compressed_answers_are_unpacked_up_to_the_limit() {
     assert_eq!(ended.header("content-encoding"), None);
     assert_eq!(ended.header("content-length"), None);
     let ended = fetch("GET", answer(&text[..20])).await;
-    assert!(
-        matches!(ended.result, Err(Stop::Failed(_))),
-        "{:?}",
-        ended.result
-    );
+    assert!(matches!(ended.result, Err(Stop::Failed(_))), "{:?}", ended.result);
     let ended = fetch("GET", answer(b"not gzip")).await;
-    assert!(
-        matches!(ended.result, Err(Stop::Failed(_))),
-        "{:?}",
-        ended.result
-    );
+    assert!(matches!(ended.result, Err(Stop::Failed(_))), "{:?}", ended.result);
 }
 
 #[tokio::test]
 async fn a_large_body_goes_up_while_its_answer_comes_down() {
     let target = Upstream::plain(|heard| {
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}",
-            heard.body.len(),
-            heard.body
-        )
-        .into()
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", heard.body.len(), heard.body)
+            .into()
     });
     let body = "QUFB".repeat(100_000);
-    let sent = Call {
-        body_base64: Some(body),
-        ..post(format!("http://api.test:{}/", target.port))
-    };
+    let sent =
+        Call { body_base64: Some(body), ..post(format!("http://api.test:{}/", target.port)) };
     let ended = send(&[rule("api.test", target.port)], sent).await;
     assert_eq!(ended.status(), 200);
     assert_eq!(ended.body, b"A".repeat(300_000));
@@ -448,17 +344,10 @@ async fn calls_that_cannot_be_sent_are_refused_before_they_are() {
         header("X: y", "a"),
         header("", "a"),
         header("X", "a\0b"),
-        Call {
-            body_base64: Some("%".to_owned()),
-            ..call("POST", "http://api.test/")
-        },
+        Call { body_base64: Some("%".to_owned()), ..call("POST", "http://api.test/") },
     ] {
         let ended = send(&[], bad.clone()).await;
-        assert!(
-            matches!(ended.result, Err(Stop::Usage(_))),
-            "{bad:?}: {:?}",
-            ended.result
-        );
+        assert!(matches!(ended.result, Err(Stop::Usage(_))), "{bad:?}: {:?}", ended.result);
         assert!(ended.attempts.is_empty());
     }
     let mut out = Vec::new();

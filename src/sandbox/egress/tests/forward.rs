@@ -17,10 +17,7 @@ use super::{
 async fn exchange(method: &str, answer: &'static [u8]) -> (String, Arc<Upstream>) {
     let target = Upstream::plain(move |_| Reply::Close(answer.to_vec()));
     let gate = Gate::new(&[rule("api.test", target.port)], limits());
-    let text = format!(
-        "{method} http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n",
-        target.port
-    );
+    let text = format!("{method} http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
     (ask(&gate, &Trail::default(), text).await, target)
 }
 
@@ -48,9 +45,7 @@ async fn a_head_is_written_anew_for_the_upstream() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
     let heard = target.heard();
-    let [Heard { head, body }] = heard.as_slice() else {
-        panic!("{heard:?}")
-    };
+    let [Heard { head, body }] = heard.as_slice() else { panic!("{heard:?}") };
     assert_eq!(
         head,
         &format!(
@@ -71,18 +66,9 @@ async fn a_head_is_written_anew_for_the_upstream() {
 #[tokio::test]
 async fn answers_without_a_body_end_with_their_head() {
     for (method, answer) in [
-        (
-            "HEAD",
-            &b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"[..],
-        ),
-        (
-            "DELETE",
-            b"HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n",
-        ),
-        (
-            "GET",
-            b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n",
-        ),
+        ("HEAD", &b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"[..]),
+        ("DELETE", b"HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n"),
+        ("GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n"),
         ("GET", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     ] {
         let (answer, _target) = exchange(method, answer).await;
@@ -122,10 +108,7 @@ async fn an_old_tool_gets_no_chunks() {
     let gate = Gate::new(&[rule("api.test", target.port)], limits());
     let text = format!("GET http://api.test:{}/ HTTP/1.0\r\n\r\n", target.port);
     let answer = ask(&gate, &Trail::default(), text).await;
-    assert!(
-        answer.ends_with("Connection: close\r\n\r\nabcde"),
-        "{answer}"
-    );
+    assert!(answer.ends_with("Connection: close\r\n\r\nabcde"), "{answer}");
 }
 
 #[tokio::test]
@@ -142,10 +125,7 @@ async fn answers_that_can_be_read_two_ways_fail() {
     ] {
         let (answer, _target) = exchange("GET", answer).await;
         assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
-        assert!(
-            answer.contains("\r\nx-switchboard-egress: failed\r\n"),
-            "{answer}"
-        );
+        assert!(answer.contains("\r\nx-switchboard-egress: failed\r\n"), "{answer}");
     }
 }
 
@@ -158,10 +138,7 @@ async fn a_body_that_breaks_off_is_not_passed_off_as_whole() {
         let target = Upstream::plain(move |_| Reply::Close(answer.to_vec()));
         let gate = Gate::new(&[rule("api.test", target.port)], limits());
         let trail = Trail::default();
-        let text = format!(
-            "GET http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n",
-            target.port
-        );
+        let text = format!("GET http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
         let answer = ask(&gate, &trail, text).await;
         assert!(answer.contains("abc"), "{answer}");
         assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
@@ -190,10 +167,7 @@ async fn redirects_are_passed_back() {
     )
     .await;
     assert!(answer.starts_with("HTTP/1.1 302 Found\r\n"), "{answer}");
-    assert!(
-        answer.contains("Location: http://169.254.169.254/x\r\n"),
-        "{answer}"
-    );
+    assert!(answer.contains("Location: http://169.254.169.254/x\r\n"), "{answer}");
     assert_eq!(target.connections(), 1);
     let (answer, attempts) = get(&[], "http://169.254.169.254/x").await;
     assert_denied(&answer, &attempts);
@@ -204,14 +178,8 @@ async fn a_denial_names_what_was_denied() {
     let (answer, attempts) = get(&[], "http://evil.test/data").await;
     assert_denied(&answer, &attempts);
     let (_, line) = answer.split_once("\r\n\r\n").unwrap();
-    assert_eq!(
-        line,
-        "egress to `evil.test:80` denied: no egress rule allows it\n"
-    );
-    assert_eq!(
-        (attempts[0].host.as_str(), attempts[0].port),
-        ("evil.test", 80)
-    );
+    assert_eq!(line, "egress to `evil.test:80` denied: no egress rule allows it\n");
+    assert_eq!((attempts[0].host.as_str(), attempts[0].port), ("evil.test", 80));
 }
 
 #[tokio::test]
@@ -227,12 +195,7 @@ async fn unreachable_upstreams_fail_and_say_why() {
 
     let gate = Gate::new(&[rule("api.test", port)], limits_with(|_| Vec::new()));
     let trail = Trail::default();
-    let answer = ask(
-        &gate,
-        &trail,
-        format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n"),
-    )
-    .await;
+    let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     assert!(answer.contains("does not resolve"), "{answer}");
 }
@@ -241,17 +204,10 @@ async fn unreachable_upstreams_fail_and_say_why() {
 async fn one_connection_serves_many_exchanges_on_both_sides() {
     let target = Upstream::plain(|heard| {
         let body = heard.head.split(' ').nth(1).unwrap().to_owned();
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .into()
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into()
     });
     let port = target.port;
-    let gate = Gate::new(
-        &[rule("api.test", port), rule("other.test", port)],
-        limits(),
-    );
+    let gate = Gate::new(&[rule("api.test", port), rule("other.test", port)], limits());
     let trail = Trail::default();
     let one = |path: &str| format!("GET http://api.test:{port}{path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, [one("/a"), one("/b"), one("/c")].concat()).await;
@@ -260,21 +216,11 @@ async fn one_connection_serves_many_exchanges_on_both_sides() {
     ask(&gate, &trail, one("/d")).await;
     assert_eq!(target.connections(), 1);
     assert_eq!(trail.attempts().len(), 4);
-    assert!(
-        trail
-            .attempts()
-            .iter()
-            .all(|a| a.address.is_some() && a.allowed)
-    );
+    assert!(trail.attempts().iter().all(|a| a.address.is_some() && a.allowed));
     // Another name at the same address, and another gate, share nothing.
     ask(&gate, &trail, one("/e").replace("api.test", "other.test")).await;
     assert_eq!(target.connections(), 2);
-    ask(
-        &Gate::new(&[rule("api.test", port)], limits()),
-        &trail,
-        one("/f"),
-    )
-    .await;
+    ask(&Gate::new(&[rule("api.test", port)], limits()), &trail, one("/f")).await;
     assert_eq!(target.connections(), 3);
     assert_eq!(target.heard().len(), 6);
 }
@@ -314,11 +260,7 @@ async fn a_connection_with_unasked_bytes_is_not_used_again() {
 #[tokio::test]
 async fn a_connection_that_was_logged_in_serves_nobody_else() {
     let target = Upstream::plain(|heard| {
-        let offer = if heard.has("/closed") {
-            "WWW-Authenticate: NTLM\r\n"
-        } else {
-            ""
-        };
+        let offer = if heard.has("/closed") { "WWW-Authenticate: NTLM\r\n" } else { "" };
         format!("HTTP/1.1 200 OK\r\n{offer}Content-Length: 0\r\n\r\n").into()
     });
     let port = target.port;
@@ -352,11 +294,7 @@ async fn the_gate_originates_tls_and_checks_the_name() {
         let answer = ask(&gate, &trail, fetch("api.test")).await;
         assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
     }
-    assert_eq!(
-        target.connections(),
-        1,
-        "the second exchange reused the first one's TLS"
-    );
+    assert_eq!(target.connections(), 1, "the second exchange reused the first one's TLS");
     assert!(target.heard()[0].has(&format!("\r\nhost: api.test:{port}\r\n")));
     // The certificate is for another name.
     let answer = ask(&gate, &trail, fetch("other.test")).await;
@@ -384,11 +322,7 @@ async fn an_early_answer_arrives_while_the_tool_still_sends() {
         let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig";
         peer.write_all(answer).await.unwrap();
         // Holds the connection until the gate lets go of it.
-        while peer
-            .read(&mut [0; 1 << 16])
-            .await
-            .is_ok_and(|read| read > 0)
-        {}
+        while peer.read(&mut [0; 1 << 16]).await.is_ok_and(|read| read > 0) {}
     };
     let talk = async {
         let head = format!(
@@ -448,21 +382,14 @@ async fn bytes_of_a_call_are_limited_in_both_directions() {
         Reply::Close([&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 5000]].concat())
     });
     let port = target.port;
-    let limits = GateLimits {
-        sent_bytes: 1000,
-        received_bytes: 3000,
-        ..limits()
-    };
+    let limits = GateLimits { sent_bytes: 1000, received_bytes: 3000, ..limits() };
     let gate = Gate::new(&[rule("api.test", port)], limits);
     let trail = Trail::default();
     let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, text).await;
     assert!(answer.len() < 4000 && !answer.ends_with("0\r\n\r\n"));
     let attempts = trail.attempts();
-    assert_eq!(
-        attempts[0].reason,
-        "more than 3000 bytes received in one call"
-    );
+    assert_eq!(attempts[0].reason, "more than 3000 bytes received in one call");
     let text = format!(
         "POST http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n{}",
         "x".repeat(2000)
@@ -470,28 +397,17 @@ async fn bytes_of_a_call_are_limited_in_both_directions() {
     let trail = Trail::default();
     let answer = ask(&gate, &trail, text).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
-    assert_eq!(
-        trail.attempts()[0].reason,
-        "more than 1000 bytes sent in one call"
-    );
+    assert_eq!(trail.attempts()[0].reason, "more than 1000 bytes sent in one call");
 }
 
 #[tokio::test]
 async fn attempts_of_a_call_are_limited_and_the_record_stays_bounded() {
-    let limits = GateLimits {
-        attempts: 3,
-        ..limits()
-    };
+    let limits = GateLimits { attempts: 3, ..limits() };
     let gate = Gate::new(&[], limits);
     let trail = Trail::default();
     let mut last = String::new();
     for _ in 0..10 {
-        last = ask(
-            &gate,
-            &trail,
-            "GET http://evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n",
-        )
-        .await;
+        last = ask(&gate, &trail, "GET http://evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n").await;
     }
     assert!(last.starts_with("HTTP/1.1 429 "), "{last}");
     let attempts = trail.attempts();
@@ -505,30 +421,17 @@ async fn attempts_of_a_call_are_limited_and_the_record_stays_bounded() {
 
 #[tokio::test]
 async fn connections_of_a_call_are_limited_while_they_are_open() {
-    let limits = GateLimits {
-        connections: 1,
-        ..limits()
-    };
+    let limits = GateLimits { connections: 1, ..limits() };
     let gate = Gate::new(&[], limits);
     let trail = Trail::default();
     let (held, stream) = tokio::io::duplex(1024);
     let mut first = std::pin::pin!(gate.serve(stream, &trail));
     assert!(futures::poll!(&mut first).is_pending());
-    let answer = ask(
-        &gate,
-        &trail,
-        "GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n",
-    )
-    .await;
+    let answer = ask(&gate, &trail, "GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
     drop(held);
     first.await;
-    let answer = ask(
-        &gate,
-        &trail,
-        "GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n",
-    )
-    .await;
+    let answer = ask(&gate, &trail, "GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
 }
 
@@ -536,13 +439,7 @@ async fn connections_of_a_call_are_limited_while_they_are_open() {
 async fn silence_and_slow_drips_end_by_the_clock() {
     let silent = Upstream::plain(|_| Reply::Keep(Vec::new()));
     let port = silent.port;
-    let gate = Gate::new(
-        &[rule("api.test", port)],
-        GateLimits {
-            idle_ms: 50,
-            ..limits()
-        },
-    );
+    let gate = Gate::new(&[rule("api.test", port)], GateLimits { idle_ms: 50, ..limits() });
     let trail = Trail::default();
     let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, &text).await;
@@ -550,13 +447,7 @@ async fn silence_and_slow_drips_end_by_the_clock() {
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let gate = Gate::new(
-        &[rule("api.test", port)],
-        GateLimits {
-            total_ms: 300,
-            ..limits()
-        },
-    );
+    let gate = Gate::new(&[rule("api.test", port)], GateLimits { total_ms: 300, ..limits() });
     let drip = async {
         let (mut peer, _) = listener.accept().await.unwrap();
         let mut beat = tokio::time::interval(std::time::Duration::from_millis(20));

@@ -188,10 +188,7 @@ fn hellos_that_hide_or_double_their_name_are_refused() {
         vec![two_in_list],
         vec![(0, vec![])],
     ] {
-        assert!(
-            hello::parse(&build_hello(&extensions, 9999)).is_err(),
-            "{extensions:?}"
-        );
+        assert!(hello::parse(&build_hello(&extensions, 9999)).is_err(), "{extensions:?}");
     }
     for bytes in [
         &b"GET / HTTP/1.1\r\n"[..],

@@ -34,11 +34,7 @@ fn every_spelling_of_an_address_is_read_as_that_address() {
         ("0", "0.0.0.0"),
         ("[0:0:0:0:0:0:0:1]", "::1"),
     ] {
-        assert_eq!(
-            Host::parse(spelling),
-            Ok(Host::Address(address(means))),
-            "{spelling}"
-        );
+        assert_eq!(Host::parse(spelling), Ok(Host::Address(address(means))), "{spelling}");
     }
 }
 
@@ -174,14 +170,7 @@ fn networks_hold_what_their_prefix_says() {
     assert!(!holds("10.1.2.3", "10.1.2.4"));
     assert!(holds("fd00::/8", "fd12::1"));
     assert!(!holds("fd00::/8", "fc00::1"));
-    for text in [
-        "",
-        "10.0.0.0/",
-        "10.0.0.0/33",
-        "10.0.0.0/+8",
-        "::/129",
-        "a/8",
-    ] {
+    for text in ["", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/+8", "::/129", "a/8"] {
         assert_eq!(Network::parse(text), None, "{text}");
     }
 }
@@ -253,11 +242,7 @@ async fn hosts_match_exactly_and_wildcards_match_one_label() {
     ] {
         let authority = authority.replace("{}", &port.to_string());
         let (answer, attempts) = get(&rules, &format!("http://{authority}/")).await;
-        assert_eq!(
-            answer.starts_with("HTTP/1.1 200"),
-            allowed,
-            "{authority}: {answer}"
-        );
+        assert_eq!(answer.starts_with("HTTP/1.1 200"), allowed, "{authority}: {answer}");
         assert_eq!(attempts.len(), 1);
         assert_eq!(attempts[0].allowed, allowed, "{authority}");
     }
@@ -268,16 +253,8 @@ async fn hosts_match_exactly_and_wildcards_match_one_label() {
 async fn a_rule_that_cannot_be_read_allows_nothing() {
     let target = hello("no");
     let port = target.port;
-    let broken = EgressRule {
-        networks: vec!["127.0.0.0/99".to_owned()],
-        ..rule("api.test", port)
-    };
-    let rules = [
-        broken,
-        rule("*.127.0.0.1", port),
-        rule("*", port),
-        rule("", port),
-    ];
+    let broken = EgressRule { networks: vec!["127.0.0.0/99".to_owned()], ..rule("api.test", port) };
+    let rules = [broken, rule("*.127.0.0.1", port), rule("*", port), rule("", port)];
     let (answer, attempts) = get(&rules, &format!("http://api.test:{port}/")).await;
     assert_denied(&answer, &attempts);
     let (answer, attempts) = get(&[], &format!("http://api.test:{port}/")).await;
@@ -295,23 +272,10 @@ async fn a_denied_name_is_never_resolved() {
     });
     let gate = Gate::new(&[rule("api.test", 80), rule("*.files.test", 80)], limits);
     let trail = Trail::default();
-    for url in [
-        "http://c2VjcmV0.api.test/",
-        "http://c2VjcmV0.evil.test/",
-        "http://x.y.files.test/",
-    ] {
-        ask(
-            &gate,
-            &trail,
-            format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n"),
-        )
-        .await;
-        ask(
-            &gate,
-            &trail,
-            "CONNECT data.evil.test:443 HTTP/1.1\r\nHost: x\r\n\r\n",
-        )
-        .await;
+    for url in ["http://c2VjcmV0.api.test/", "http://c2VjcmV0.evil.test/", "http://x.y.files.test/"]
+    {
+        ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+        ask(&gate, &trail, "CONNECT data.evil.test:443 HTTP/1.1\r\nHost: x\r\n\r\n").await;
     }
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     assert_eq!(trail.attempts().len(), 6);
@@ -323,9 +287,7 @@ async fn a_name_that_changes_its_answer_gains_nothing() {
         super::upstream::Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec())
     });
     let port = allowed.port;
-    let secret = Upstream::at(&format!("127.0.0.3:{port}"), |_| {
-        "HTTP/1.1 200 OK\r\n\r\n".into()
-    });
+    let secret = Upstream::at(&format!("127.0.0.3:{port}"), |_| "HTTP/1.1 200 OK\r\n\r\n".into());
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let limits = limits_with(move |_| match count.fetch_add(1, Ordering::SeqCst) {
@@ -333,19 +295,13 @@ async fn a_name_that_changes_its_answer_gains_nothing() {
         1 => vec![address("127.0.0.3")],
         _ => vec![address("127.0.0.3"), address("127.0.0.2")],
     });
-    let only = EgressRule {
-        networks: vec!["127.0.0.2/32".to_owned()],
-        ..rule("rebind.test", port)
-    };
+    let only =
+        EgressRule { networks: vec!["127.0.0.2/32".to_owned()], ..rule("rebind.test", port) };
     let gate = Gate::new(&[only], limits);
     let trail = Trail::default();
     let url = format!("GET http://rebind.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(ask(&gate, &trail, &url).await.starts_with("HTTP/1.1 200"));
-    assert_eq!(
-        asked.load(Ordering::SeqCst),
-        1,
-        "checked and dialled from one answer"
-    );
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "checked and dialled from one answer");
     let answer = ask(&gate, &trail, &url).await;
     assert_denied(&answer, &trail.attempts());
     // Of a mixed answer only the allowed address is dialled.

@@ -16,9 +16,7 @@ use super::{
 
 fn client(authority: &Authority, sni: bool) -> TlsConnector {
     let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_file(authority.file()).unwrap())
-        .unwrap();
+    roots.add(CertificateDer::from_pem_file(authority.file()).unwrap()).unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -29,9 +27,7 @@ fn client(authority: &Authority, sni: bool) -> TlsConnector {
 }
 
 fn server(authority: &Authority, name: &str) -> Arc<Upstream> {
-    Upstream::tls(authority, name, |_| {
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into()
-    })
+    Upstream::tls(authority, name, |_| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into())
 }
 
 /// Opens a tunnel and waits for the gate's 200.
@@ -94,19 +90,9 @@ async fn tls_to_another_name_or_to_none_is_refused() {
     let named = format!("api.test:{port}");
     for (sni, name, authority_text, reason) in [
         (true, "evil.test", named.clone(), "asks for `evil.test`"),
-        (
-            true,
-            "sub.api.test",
-            named.clone(),
-            "asks for `sub.api.test`",
-        ),
+        (true, "sub.api.test", named.clone(), "asks for `sub.api.test`"),
         (false, "api.test", named, "names no server"),
-        (
-            true,
-            "evil.test",
-            format!("127.0.0.1:{port}"),
-            "asks for `evil.test`",
-        ),
+        (true, "evil.test", format!("127.0.0.1:{port}"), "asks for `evil.test`"),
     ] {
         let connector = client(&authority, sni);
         let (answer, attempts) = fetch(&gate, connector, &authority_text, name).await;
@@ -180,14 +166,7 @@ async fn a_tunnel_at_rest_is_closed() {
     let authority = Authority::new();
     let target = server(&authority, "api.test");
     let rules = [rule("api.test", target.port)];
-    let gate = Gate::new(
-        &rules,
-        GateLimits {
-            idle_ms: 200,
-            connect_ms: 200,
-            ..limits()
-        },
-    );
+    let gate = Gate::new(&rules, GateLimits { idle_ms: 200, connect_ms: 200, ..limits() });
     let trail = Trail::default();
     let (mut tool, stream) = tokio::io::duplex(64 * 1024);
     let name = ServerName::try_from("api.test").unwrap();
@@ -218,16 +197,10 @@ async fn a_tunnel_at_rest_is_closed() {
 async fn bytes_through_tunnels_are_limited() {
     let authority = Authority::new();
     let target = server(&authority, "api.test");
-    let limits = GateLimits {
-        received_bytes: 300,
-        ..limits()
-    };
+    let limits = GateLimits { received_bytes: 300, ..limits() };
     let gate = Gate::new(&[rule("api.test", target.port)], limits);
     let named = format!("api.test:{}", target.port);
     let (answer, attempts) = fetch(&gate, client(&authority, true), &named, "api.test").await;
     answer.unwrap_err();
-    assert_eq!(
-        attempts[0].reason,
-        "more than 300 bytes received in one call"
-    );
+    assert_eq!(attempts[0].reason, "more than 300 bytes received in one call");
 }

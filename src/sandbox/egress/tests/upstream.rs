@@ -73,11 +73,7 @@ impl Upstream {
         name: &str,
         script: impl Fn(&Heard) -> Reply + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Self::start(
-            "127.0.0.1:0",
-            Some(authority.server(name)),
-            Arc::new(script),
-        )
+        Self::start("127.0.0.1:0", Some(authority.server(name)), Arc::new(script))
     }
 
     fn start(address: &str, tls: Option<Arc<ServerConfig>>, script: Script) -> Arc<Self> {
@@ -168,17 +164,12 @@ impl Authority {
     pub(super) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "authority of a test");
+        params.distinguished_name.push(DnType::CommonName, "authority of a test");
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ca.pem"), certificate.pem()).unwrap();
-        Self {
-            issuer: Issuer::new(params, key),
-            folder,
-        }
+        Self { issuer: Issuer::new(params, key), folder }
     }
 
     pub(super) fn file(&self) -> PathBuf {
