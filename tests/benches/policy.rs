@@ -1,0 +1,165 @@
+//! One decision with few and with a hundred policies, in this process; and the import of a large
+//! OpenAPI document by the command line, with the peak of its memory.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use switchboard::admission::{Admission, Config, Peer};
+use switchboard::call::Call;
+use switchboard::pipeline::Snapshot;
+
+use crate::daemon::{BINARY, Setup};
+use crate::measure::{Samples, figure, peak, row};
+
+const DECISIONS: usize = 20_000;
+const POLICIES: usize = 100;
+const OPERATIONS: usize = 1200;
+
+pub fn run() {
+    let few = Setup::new();
+    let many = Setup::new().policy("cedar/many.cedar", &policies());
+    // In turns, so that a busy moment meets both.
+    let folders = [("default", few.policies()), ("hundred", many.policies())];
+    let snapshots = folders.map(|(name, folder)| (name, load(&folder), Samples::default()));
+    let mut snapshots = Vec::from(snapshots);
+    for _ in 0..5 {
+        for (_, snapshot, seen) in &mut snapshots {
+            decide(snapshot, seen);
+        }
+    }
+    for (name, _, seen) in &snapshots {
+        figure(&format!("policy.{name}.p50"), seen.median(), "us");
+        figure(&format!("policy.{name}.p99"), seen.quantile(0.99), "us");
+    }
+    import();
+}
+
+fn load(folder: &Path) -> Snapshot {
+    Snapshot::load(folder, &|name| Some(name.to_owned()), None).unwrap()
+}
+
+fn decide(snapshot: &Snapshot, seen: &mut Samples) {
+    let admission = Admission::new(Config {
+        calls_per_second: u32::MAX,
+        calls_per_second_per_caller: u32::MAX,
+        ..Config::default()
+    });
+    for number in 0..DECISIONS / 5 {
+        let arguments = format!(r#"{{"count":{},"colour":"red"}}"#, number % 1000);
+        let call = Call::new("probe.echo", arguments);
+        let admitted = admission.admit(call, &Peer::Inside).unwrap();
+        let resolved = snapshot.catalog.resolve(admitted, &|_, _| true).unwrap();
+        let checked = snapshot.schemas.check(resolved).unwrap();
+        let begun = Instant::now();
+        let decided = snapshot.policies.authorize(checked);
+        seen.add(begun.elapsed().as_secs_f64() * 1e6);
+        assert!(decided.is_ok());
+    }
+}
+
+/// Policies that all concern the tool in question and read its arguments, its caller and its sandbox.
+fn policies() -> String {
+    let mut text = String::new();
+    for number in 0..POLICIES {
+        let when = match number % 4 {
+            0 => format!("context.input.count == {}", 100_000 + number),
+            1 => format!("principal.name == \"nobody-{number}\""),
+            2 => format!("context.sandbox.memory > {}", 1_000_000_000_000_i64 + number as i64),
+            _ => format!("context.input has colour && context.input.colour == \"hue-{number}\""),
+        };
+        writeln!(
+            text,
+            "@id(\"bench-{number}\")\n@owner(\"bench\")\nforbid (principal, action == \
+             Switchboard::Action::\"probe.echo\", resource)\nwhen {{ {when} }};"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn import() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("large.json");
+    let text = document().to_string();
+    std::fs::write(&path, &text).unwrap();
+    row("import.operations", OPERATIONS, "operations");
+    figure("import.size", text.len() as f64 / 1e6, "MB");
+    let (mut took, mut memory) = (Samples::default(), Samples::default());
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let report = std::fs::File::create(folder.path().join("report")).unwrap();
+        let mut child = Command::new(BINARY)
+            .args(["tools", "import", "--json"])
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(report)
+            .spawn()
+            .unwrap();
+        let mut highest: f64 = 0.0;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            highest = highest.max(peak(child.id()).unwrap_or_default());
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        assert!(status.success());
+        took.time(begun.elapsed());
+        memory.add(highest);
+    }
+    let report = std::fs::read_to_string(folder.path().join("report")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    row("import.imported", report["imported"].as_array().unwrap().len(), "operations");
+    figure("import.least", took.least(), "ms");
+    figure("import.p50", took.median(), "ms");
+    figure("import.peak", memory.most(), "MiB");
+}
+
+/// About as large as the largest documents in the open: inline schemas, shared ones, long texts.
+fn document() -> Value {
+    let words = "The resource as it stands at the time of the call, with all of its particulars. ";
+    let field = |number: usize| {
+        let kind = ["string", "integer", "boolean"][number % 3];
+        json!({ "type": kind, "description": words })
+    };
+    let record = |fields: usize| {
+        let named: serde_json::Map<_, _> =
+            (0..fields).map(|number| (format!("field_{number}"), field(number))).collect();
+        json!({ "type": "object", "properties": named })
+    };
+    let mut paths = serde_json::Map::new();
+    for number in 0..OPERATIONS {
+        let query: Vec<Value> = (0..6)
+            .map(|n| json!({ "name": format!("filter_{n}"), "in": "query", "schema": field(n) }))
+            .collect();
+        let mut inner = record(20);
+        let part = json!({ "$ref": format!("#/components/schemas/Part{}", number % 50) });
+        inner["properties"]["part"] = part.clone();
+        let content = |schema: Value| json!({ "application/json": { "schema": schema } });
+        let operation = json!({
+            "operationId": format!("operation{number}"),
+            "summary": "Changes a resource",
+            "description": words.repeat(4),
+            "parameters": query,
+            "requestBody": { "content": content(inner) },
+            "responses": { "200": { "description": "Done", "content": content(record(55)) } },
+        });
+        paths.insert(format!("/resources{number}/{{id}}"), json!({
+            "parameters":
+                [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }],
+            "post": operation,
+        }));
+    }
+    let parts: serde_json::Map<_, _> =
+        (0..50).map(|number| (format!("Part{number}"), record(10))).collect();
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "Large", "version": "1" },
+        "servers": [{ "url": "http://127.0.0.1:9" }],
+        "paths": paths,
+        "components": { "schemas": parts },
+    })
+}

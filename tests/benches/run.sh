@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Runs the benches and prints each figure: name, value, unit, and where there is one, the bar of the
+# design and whether it was met. Exit 1 when something was wrong (a missed bar is no such thing).
+#
+#   tests/benches/run.sh            all
+#   tests/benches/run.sh warm dry   only these; see tests/benches/main.rs
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+[ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/tests/benches/run.sh" "$@"
+
+sandbox-images/build.sh || exit
+cargo build --release --quiet --bin switchboard --example orders || exit
+
+# The least or the most that a figure may be.
+bars='
+dry.validate.added_p99        <  0.5
+dry.schema_refused.added_p99  <  0.5
+dry.policy_denied.added_p99   <  0.5
+dry.cache_hit.added_p99       <  0.5
+dry.validate.rate             >= 2900
+dry.schema_refused.rate       >= 2900
+dry.policy_denied.rate        >= 2900
+dry.cache_hit.rate            >= 2900
+dry.resident_after            <  30
+policy.hundred.p50            <  30
+import.p50                    <  2000
+import.peak                   <  300
+worker.rate                   >= 1000
+worker.p99                    <  20
+warm.p50                      <  5
+warm.p99                      <  20
+warm.ratio                    >= 30
+sustained.ratio               >= 90
+flood.yes.growth              <  8
+flood.stderr.growth           <  8
+flood.one_line.growth         <  8
+start.serving                 <  1000
+start.binary                  <  40
+faults.took                   <  300
+faults.differences            <= 0
+'
+
+cargo bench --quiet --bench bars -- "$@" | awk -F '\t' -v bars="$bars" '
+    BEGIN {
+        lines = split(bars, line, "\n")
+        for (i = 1; i <= lines; i++)
+            if (split(line[i], part, " +") == 3) { how[part[1]] = part[2]; bar[part[1]] = part[3] }
+    }
+    function met(value, how, bar) {
+        return how == ">=" ? value >= bar : how == "<=" ? value <= bar : value < bar
+    }
+    {
+        verdict = ""
+        if ($1 in bar) {
+            ok = met($2 + 0, how[$1], bar[$1] + 0)
+            verdict = how[$1] " " bar[$1] "  " (ok ? "met" : "MISSED")
+            ok ? reached++ : missed++
+        }
+        printf "%-40s %12s %-18s %s\n", $1, $2, $3, verdict
+        fflush()
+    }
+    END { printf "bars: %d met, %d missed\n", reached, missed }
+'
+exit "${PIPESTATUS[0]}"
