@@ -41,6 +41,15 @@ impl Default for Config {
     }
 }
 
+/// Limits of one thing; `None` for no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// Calls per second.
+    pub per_second: Option<u32>,
+    /// Calls in flight.
+    pub in_flight: Option<u32>,
+}
+
 /// What a local user is called.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -105,7 +114,7 @@ impl Admitted {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Too many calls in too short a time.
-    #[error("{scope} sends more than {per_second} calls a second; wait {} ms", retry_after.as_millis())]
+    #[error("{scope}: more than {per_second} calls a second; wait {} ms", retry_after.as_millis())]
     Rate {
         /// Whose limit it is.
         scope: String,
@@ -115,7 +124,7 @@ pub enum Error {
         retry_after: Duration,
     },
     /// Too many calls at once.
-    #[error("{scope} has {limit} calls in flight, which is the limit; wait for one to end")]
+    #[error("{scope}: {limit} calls are in flight, which is the limit; wait for one to end")]
     InFlight {
         /// Whose limit it is.
         scope: String,
@@ -193,9 +202,10 @@ impl Admission {
         admitted
     }
 
-    /// Counts one call of a tool that has a rate of its own, per caller.
-    pub fn meter(&self, caller: &Caller, tool: &str, per_second: u32) -> Result<(), Error> {
-        self.rates.meter(&caller.name, tool, per_second)
+    /// Counts one call of a tool that has limits of its own, over all callers. What is returned is
+    /// the call's place among those in flight.
+    pub fn meter(&self, tool: &str, limit: Limit) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        self.rates.meter(tool, limit)
     }
 
     /// Admits nothing from now on.

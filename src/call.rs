@@ -38,8 +38,10 @@ impl fmt::Display for CallId {
 /// A tool call as the caller sent it; nothing in it has been checked.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Made on arrival.
+    /// Made on arrival, or by the caller.
     pub id: CallId,
+    /// Whether the caller made the id.
+    pub named: bool,
     /// The tool's name as the caller wrote it.
     pub tool: String,
     /// The arguments as JSON text, exactly as they came.
@@ -59,6 +61,7 @@ impl Call {
     pub fn new(tool: impl Into<String>, arguments_json: impl Into<String>) -> Self {
         Self {
             id: CallId::generate(),
+            named: false,
             tool: tool.into(),
             arguments_json: arguments_json.into(),
             conversation: String::new(),
@@ -165,7 +168,6 @@ impl Code {
             Self::RateLimited
                 | Self::SandboxUnavailable
                 | Self::DeadlineExceeded
-                | Self::LedgerUnavailable
                 | Self::Draining
                 | Self::Internal
         )

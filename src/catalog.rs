@@ -28,7 +28,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::admission::Admitted;
+use crate::admission::{Admitted, Limit};
 
 pub use error::Error;
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
@@ -68,8 +68,8 @@ pub struct Tool {
     pub aliases: BTreeMap<String, String>,
     /// JSONPath expressions of the short view; empty for none.
     pub summary_fields: Vec<String>,
-    /// Calls per second and caller allowed for this tool; `None` for no limit of its own.
-    pub calls_per_second: Option<u32>,
+    /// Limits of its own, over all callers.
+    pub rate: Limit,
     /// SHA-256 in hex over the whole definition, profile and image included.
     pub digest: String,
 }

@@ -1,6 +1,7 @@
 //! One call through the seven rooms, in order: this file is their table of contents. A [`Call`] and
 //! its [`Peer`] in, a recorded [`Reply`] out, whatever happens on the way.
 
+mod control;
 mod error;
 mod facts;
 mod replies;
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use tracing::Instrument;
 
 use crate::admission::{Admission, Caller, Peer};
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
 use crate::normalize::{self, Reply};
@@ -27,6 +28,7 @@ pub use error::CallError;
 use facts::Facts;
 pub use replies::Config as RepliesConfig;
 use replies::Replies;
+pub use running::Entered;
 use running::Running;
 pub use snapshot::Snapshot;
 
@@ -83,14 +85,30 @@ impl Pipeline {
         }
     }
 
+    /// Takes the call's id; `None` when a running call has it.
+    pub fn enter(&self, id: &CallId, peer: &Peer) -> Option<Entered> {
+        self.running.enter(id, &self.admission.identify(peer).name)
+    }
+
     /// Runs one call to its recorded reply. Dropping the future ends the tool, but loses the record:
-    /// callers spawn it and cancel by [`Pipeline::cancel`] instead.
-    pub async fn call(&self, call: Call, peer: &Peer, events: Option<Sender<Event>>) -> Recorded {
+    /// callers spawn it and cancel what they entered instead.
+    pub async fn call(
+        &self,
+        call: Call,
+        entered: Entered,
+        peer: &Peer,
+        events: Option<Sender<Event>>,
+    ) -> Recorded {
         let caller = self.admission.identify(peer);
         let mut facts = Facts::new(&call, &caller);
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
-            let outcome = self.bounded(&call, peer, events, &mut facts).await;
+            let outcome = tokio::select! {
+                biased;
+                () = entered.cancelled() => Err(CallError::Cancelled),
+                () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
+                outcome = self.stages(call.clone(), peer, events, &mut facts) => outcome,
+            };
             let reply = match outcome {
                 Ok(reply) => reply,
                 Err(error) => facts.refuse(&call, &error),
@@ -99,23 +117,6 @@ impl Pipeline {
         }
         .instrument(span)
         .await
-    }
-
-    /// The stages, until the caller cancels or its deadline passes.
-    async fn bounded(
-        &self,
-        call: &Call,
-        peer: &Peer,
-        events: Option<Sender<Event>>,
-        facts: &mut Facts,
-    ) -> Result<Reply, CallError> {
-        let running = self.running.enter(&call.id, facts.caller())?;
-        tokio::select! {
-            biased;
-            () = running.cancelled() => Err(CallError::Cancelled),
-            () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
-            outcome = self.stages(call.clone(), peer, events, facts) => outcome,
-        }
     }
 
     /// Rooms 1 to 6, with the cache between policy and sandbox.
@@ -147,10 +148,14 @@ impl Pipeline {
         let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
-        if let Some(per_second) = resolved.tool.calls_per_second {
-            self.admission.meter(&resolved.admitted.caller, &resolved.tool.name, per_second)?;
-        }
-        let checked = facts.stage("check", || snapshot.schemas.check(resolved))?;
+        let shown = snapshot.shows(&resolved.admitted.caller, &resolved.tool);
+        facts.hold(self.admission.meter(&resolved.tool.name, resolved.tool.rate)?);
+        let checked = facts.stage("check", || snapshot.schemas.check(resolved));
+        // A schema error tells of the schema, which is not for a caller from whom the tool is hidden.
+        let checked = checked.map_err(|error| match shown {
+            true => CallError::Schema(error),
+            false => CallError::Policy(snapshot.policies.hide()),
+        })?;
         facts.checked(&checked);
         let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
         facts.decided(&decided);
@@ -165,20 +170,24 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let ran =
-            self.sandbox.run(authorized, events).instrument(tracing::info_span!("run")).await?;
+        facts.handed_over();
+        let run = self.sandbox.run(authorized, events);
+        let ran = run.instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
     }
 
     /// Room 7: no reply leaves before its record is kept.
     async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Recorded {
-        self.replies.settle(facts.visit(), &reply);
+        let visit = facts.visit().map(str::to_owned);
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
         let kept = self.ledger.record(facts.record(call, &reply), &json);
         match kept.instrument(tracing::info_span!("record")).await {
-            Ok(()) => Recorded { reply, json },
+            Ok(()) => {
+                self.replies.settle(visit.as_deref(), &reply);
+                Recorded { reply, json }
+            }
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
                 let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
@@ -187,7 +196,7 @@ impl Pipeline {
         }
     }
 
-    /// Decides a call without running, counting or recording it.
+    /// Decides a call without running or recording it. It counts for the rates.
     pub fn validate(&self, call: Call, peer: &Peer) -> Result<Preview, CallError> {
         let mut facts = Facts::new(&call, &self.admission.identify(peer));
         let snapshot = self.snapshot.load_full();
@@ -199,47 +208,6 @@ impl Pipeline {
             repairs: checked.arguments.repairs,
             policies: authorized.decision.policies,
         })
-    }
-
-    /// Ends a running call of this caller; false when there is none with that id.
-    pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
-        self.running.cancel(call_id, &self.admission.identify(peer).name)
-    }
-
-    /// Ends every running call, for the end of a drain.
-    pub fn cancel_all(&self) {
-        self.running.cancel_all();
-    }
-
-    /// Admits nothing from now on.
-    pub fn close(&self) {
-        self.admission.close();
-    }
-
-    /// The tools that this caller may be able to use, by name, and the catalog's digest.
-    pub fn tools(&self, peer: &Peer) -> (Vec<Arc<Tool>>, String) {
-        self.snapshot.load().tools_for(&self.admission.identify(peer))
-    }
-
-    /// Names the other end.
-    pub fn identify(&self, peer: &Peer) -> Caller {
-        self.admission.identify(peer)
-    }
-
-    /// The records.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    /// What is in force now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
-    }
-
-    /// Puts a new catalog and policies in force. Running calls end under the old ones.
-    pub fn replace(&self, snapshot: Snapshot) {
-        self.sandbox.furnish(snapshot.catalog.tools());
-        self.snapshot.store(Arc::new(snapshot));
     }
 }
 

@@ -151,6 +151,11 @@ impl Policies {
         self.never(caller, tool).is_ok_and(|never| !never)
     }
 
+    /// The refusal of a call whose tool is hidden from its caller, whatever the arguments.
+    pub fn hide(&self) -> Error {
+        Error::Denied { policies: Vec::new(), version: self.version.clone() }
+    }
+
     /// SHA-256 in hex over the policy files and the schema made from the catalog.
     pub fn version(&self) -> &str {
         &self.version

@@ -8,7 +8,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Config, Error};
+use super::{Config, Error, Limit};
 
 /// Callers remembered before idle ones are forgotten.
 const REMEMBERED: usize = 4096;
@@ -18,11 +18,25 @@ type ByCaller = DefaultKeyedRateLimiter<String>;
 pub(super) struct Rates {
     all: DefaultDirectRateLimiter,
     callers: ByCaller,
-    tools: Mutex<HashMap<(String, u32), Arc<ByCaller>>>,
+    tools: Mutex<HashMap<String, Arc<Meter>>>,
     in_flight: Arc<Semaphore>,
     in_flight_of: Mutex<HashMap<String, Arc<Semaphore>>>,
     limits: Config,
     clock: DefaultClock,
+}
+
+/// The limits of one tool, over all callers.
+struct Meter {
+    limit: Limit,
+    rate: Option<DefaultDirectRateLimiter>,
+    places: Option<Arc<Semaphore>>,
+}
+
+impl Meter {
+    fn new(limit: Limit) -> Arc<Self> {
+        let rate = limit.per_second.map(|per_second| RateLimiter::direct(quota(per_second)));
+        Arc::new(Self { limit, rate, places: limit.in_flight.map(permits) })
+    }
 }
 
 impl std::fmt::Debug for Rates {
@@ -75,19 +89,43 @@ impl Rates {
         Ok([own, shared])
     }
 
-    pub(super) fn meter(&self, caller: &str, tool: &str, per_second: u32) -> Result<(), Error> {
-        let limiter = Arc::clone(
-            self.tools
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry((tool.to_owned(), per_second))
-                .or_insert_with(|| Arc::new(RateLimiter::keyed(quota(per_second)))),
-        );
-        limiter.check_key(&caller.to_owned()).map_err(|until| Error::Rate {
-            scope: format!("`{caller}` calling `{tool}`"),
-            per_second,
-            retry_after: until.wait_time_from(self.clock.now()),
-        })
+    pub(super) fn meter(
+        &self,
+        tool: &str,
+        limit: Limit,
+    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        if limit == Limit::default() {
+            return Ok(None);
+        }
+        let meter = self.meter_of(tool, limit);
+        let place = match (&meter.places, limit.in_flight) {
+            (Some(places), Some(most)) => {
+                let place = Arc::clone(places).try_acquire_owned();
+                Some(place.map_err(|_full| in_flight(format!("`{tool}`"), most))?)
+            }
+            _ => None,
+        };
+        if let (Some(rate), Some(per_second)) = (&meter.rate, limit.per_second) {
+            rate.check().map_err(|until| Error::Rate {
+                scope: format!("`{tool}`"),
+                per_second,
+                retry_after: until.wait_time_from(self.clock.now()),
+            })?;
+        }
+        Ok(place)
+    }
+
+    /// The tool's meter; a new one when its limits have changed.
+    fn meter_of(&self, tool: &str, limit: Limit) -> Arc<Meter> {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match tools.get(tool) {
+            Some(meter) if meter.limit == limit => Arc::clone(meter),
+            Some(_) | None => {
+                let meter = Meter::new(limit);
+                tools.insert(tool.to_owned(), Arc::clone(&meter));
+                meter
+            }
+        }
     }
 
     fn own_semaphore(&self, caller: &str) -> Arc<Semaphore> {

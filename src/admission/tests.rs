@@ -1,4 +1,4 @@
-use super::{Admission, Config, Error, Peer, User};
+use super::{Admission, Config, Error, Limit, Peer, User};
 use crate::call::{Call, Code};
 
 fn call() -> Call {
@@ -48,13 +48,17 @@ fn the_place_in_flight_comes_back_when_the_call_ends() {
 }
 
 #[test]
-fn a_tool_with_a_rate_of_its_own_is_metered_per_caller() {
+fn a_tool_has_limits_of_its_own_over_all_callers() {
     let admission = Admission::new(Config::default());
-    let one = admission.identify(&Peer::Unix { uid: 1 });
-    let two = admission.identify(&Peer::Unix { uid: 2 });
-    assert!(admission.meter(&one, "mail.send", 1).is_ok());
-    assert!(admission.meter(&one, "mail.send", 1).is_err());
-    assert!(admission.meter(&two, "mail.send", 1).is_ok());
+    let rate = Limit { per_second: Some(1), in_flight: None };
+    assert!(admission.meter("mail.send", rate).is_ok());
+    assert!(matches!(admission.meter("mail.send", rate), Err(Error::Rate { .. })));
+    assert!(admission.meter("mail.read", rate).is_ok());
+    let places = Limit { per_second: None, in_flight: Some(1) };
+    let place = admission.meter("report.make", places).unwrap();
+    assert!(matches!(admission.meter("report.make", places), Err(Error::InFlight { .. })));
+    drop(place);
+    assert!(admission.meter("report.make", places).is_ok());
 }
 
 #[test]

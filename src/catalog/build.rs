@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::digest::digest;
 use super::file::Fault;
 use super::{Profile, Repair, Risk, Target, Tier, Tool};
+use crate::admission::Limit;
 
 /// Everything a file says about one tool; the profile is only named.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Tooling {
     pub(super) repair: Repair,
     pub(super) aliases: BTreeMap<String, String>,
     pub(super) summary_fields: Vec<String>,
-    pub(super) calls_per_second: Option<u32>,
+    pub(super) rate: Limit,
 }
 
 /// Makes the tool. `image` is the id of the profile's image; empty when it is not built.
@@ -59,7 +60,7 @@ pub(super) fn finish(
         repair: tooling.repair,
         aliases: tooling.aliases,
         summary_fields: tooling.summary_fields,
-        calls_per_second: tooling.calls_per_second,
+        rate: tooling.rate,
         digest: String::new(),
     };
     tool.digest = digest(&definition(&tool, image));
@@ -84,6 +85,6 @@ fn definition(tool: &Tool, image: &str) -> Value {
         "repair": tool.repair,
         "aliases": tool.aliases,
         "summary_fields": tool.summary_fields,
-        "calls_per_second": tool.calls_per_second,
+        "rate": tool.rate,
     })
 }

@@ -2,6 +2,7 @@
 //! this product, so nothing in it is guessed or adapted: what is not right is refused.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -14,6 +15,7 @@ use super::openapi::{MAX_NAME, is_legal};
 use super::target::{self, HttpFile};
 use super::units::Span;
 use super::{Command, Repair, Risk, Stdin, Target, loops, pattern};
+use crate::admission::Limit;
 
 /// A manifest as it stands in its file.
 #[derive(Debug, Deserialize)]
@@ -37,7 +39,10 @@ struct ManifestFile {
     summary_fields: Vec<String>,
     #[serde(default)]
     aliases: BTreeMap<String, String>,
-    calls_per_second: Option<u32>,
+    /// Calls per second, over all callers.
+    calls_per_second: Option<NonZeroU32>,
+    /// Calls in flight, over all callers.
+    calls_in_flight: Option<NonZeroU32>,
 }
 
 /// Reads one manifest. `stem` is the file's name without ending, `root` the policies folder.
@@ -71,10 +76,6 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         (Some(_), Some(_)) => return Err(Fault::new("", "has both `[command]` and `[http]`")),
     };
     check_aliases(&file.aliases, &input_schema)?;
-    if file.calls_per_second == Some(0) {
-        let message = "is 0, which would refuse every call; leave it out for no limit";
-        return Err(Fault::new("calls_per_second", message));
-    }
     Ok(Tooling {
         name,
         description: file.description.trim().to_owned(),
@@ -89,7 +90,10 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         repair: file.repair.unwrap_or(Repair::Safe),
         aliases: file.aliases,
         summary_fields: file.summary_fields,
-        calls_per_second: file.calls_per_second,
+        rate: Limit {
+            per_second: file.calls_per_second.map(NonZeroU32::get),
+            in_flight: file.calls_in_flight.map(NonZeroU32::get),
+        },
     })
 }
 

@@ -2,6 +2,7 @@
 //! The file's text in, tools out, each with what the file says about it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use super::file::{Fault, locate, nearest, parse_toml};
 use super::openapi::{self, Filter, Found, ImportReport, ServerSettings, Settings};
 use super::units::Span;
 use super::{Repair, Risk, Target};
+use crate::admission::Limit;
 
 /// Longest prefix that leaves room for a name.
 const MAX_PREFIX: usize = 24;
@@ -42,7 +44,10 @@ struct SourceFile {
     /// For operations that only read.
     cache_ttl: Option<Span>,
     repair: Option<Repair>,
-    calls_per_second: Option<u32>,
+    /// Calls per second, over all callers.
+    calls_per_second: Option<NonZeroU32>,
+    /// Calls in flight, over all callers.
+    calls_in_flight: Option<NonZeroU32>,
     /// By operation id, or `METHOD /path`.
     #[serde(default)]
     operations: BTreeMap<String, Particulars>,
@@ -60,7 +65,10 @@ struct Particulars {
     repair: Option<Repair>,
     summary_fields: Vec<String>,
     aliases: BTreeMap<String, String>,
-    calls_per_second: Option<u32>,
+    /// Calls per second, over all callers.
+    calls_per_second: Option<NonZeroU32>,
+    /// Calls in flight, over all callers.
+    calls_in_flight: Option<NonZeroU32>,
 }
 
 /// Reads a source and its document.
@@ -140,6 +148,9 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
         repair: own.repair.or(file.repair).unwrap_or(Repair::Safe),
         aliases: own.aliases,
         summary_fields: own.summary_fields,
-        calls_per_second: own.calls_per_second.or(file.calls_per_second),
+        rate: Limit {
+            per_second: own.calls_per_second.or(file.calls_per_second).map(NonZeroU32::get),
+            in_flight: own.calls_in_flight.or(file.calls_in_flight).map(NonZeroU32::get),
+        },
     }
 }

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use prost::Message;
+use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
-use tonic_types::pb;
+use tonic_types::{StatusExt, pb};
 
 use super::client::{self, Where};
 use super::{Failed, print};
 use crate::proto::REPLY_TYPE_URL;
-use crate::proto::tools::{CallRequest, Reply, reply};
+use crate::proto::tools::tool_service_client::ToolServiceClient;
+use crate::proto::tools::{CallRequest, GetResultRequest, Reply, reply};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -45,23 +47,38 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
     }
-    let reply = match options.at.tools().await?.call(request).await {
-        Ok(response) => response.into_inner().reply,
-        Err(status) => Some(reply_of(&status).ok_or_else(|| told(&status))?),
+    let mut client = options.at.tools().await?;
+    let (line, success) = match client.call(request).await {
+        Ok(response) => {
+            let reply = response.into_inner().reply;
+            let reply = reply.ok_or_else(|| Failed::answer("the daemon sent no reply"))?;
+            let success = reply.status() == reply::Status::Success;
+            (reply.json, success)
+        }
+        Err(status) => (reply_of(&mut client, &status).await.ok_or_else(|| told(&status))?, false),
     };
-    let reply = reply.ok_or_else(|| Failed::answer("the daemon sent no reply"))?;
-    print::text(&reply.json)?;
-    match reply.status() {
-        reply::Status::Success => Ok(ExitCode::SUCCESS),
-        reply::Status::Error | reply::Status::Unspecified => Ok(ExitCode::from(1)),
-    }
+    print::text(&line)?;
+    Ok(if success { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The reply among the details of a status, if there is one.
-fn reply_of(status: &Status) -> Option<Reply> {
+/// The reply that a status stands for: among its details, or by the call's id.
+async fn reply_of(client: &mut ToolServiceClient<Channel>, status: &Status) -> Option<String> {
     let details = pb::Status::decode(status.details()).ok()?;
-    let reply = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL)?;
-    Reply::decode(reply.value.as_slice()).ok()
+    if let Some(reply) = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL) {
+        return Reply::decode(reply.value.as_slice()).ok().map(|reply| reply.json);
+    }
+    let info = status.get_details_error_info()?;
+    let call_id = info.metadata.get("call_id")?.clone();
+    let (mut line, mut offset) = (String::new(), 0);
+    loop {
+        let asked = GetResultRequest { call_id: call_id.clone(), offset, limit: 0 };
+        let page = client.get_result(asked).await.ok()?.into_inner();
+        line.push_str(&page.json);
+        offset = page.next_offset;
+        if offset == 0 {
+            return Some(line);
+        }
+    }
 }
 
 fn told(status: &Status) -> Failed {

@@ -146,10 +146,26 @@ async fn follow(ledger: &ledger::Ledger, mut last: u64, json: bool) -> Result<Ex
     let mut tick = tokio::time::interval(Duration::from_millis(500));
     loop {
         tick.tick().await;
-        let newest = ledger.search(Query::default()).await.map_err(Failed::answer)?;
-        let fresh: Vec<Entry> = newest.into_iter().filter(|entry| entry.seq > last).rev().collect();
+        let fresh = since(ledger, last).await?;
         last = fresh.last().map_or(last, |entry| entry.seq);
         rows(&fresh, json, false)?;
+    }
+}
+
+/// Every record after `last`, oldest first.
+async fn since(ledger: &ledger::Ledger, last: u64) -> Result<Vec<Entry>, Failed> {
+    let mut fresh: Vec<Entry> = Vec::new();
+    loop {
+        let before_seq = fresh.last().map(|entry| entry.seq);
+        let query = Query { before_seq, ..Query::default() };
+        let page = ledger.search(query).await.map_err(Failed::answer)?;
+        let read = page.len();
+        fresh.extend(page.into_iter().filter(|entry| entry.seq > last));
+        let complete = read == 0 || fresh.last().is_none_or(|entry| entry.seq <= last + 1);
+        if complete {
+            fresh.reverse();
+            return Ok(fresh);
+        }
     }
 }
 

@@ -30,9 +30,6 @@ pub enum CallError {
     /// An equal call that this one waited for was refused or ended.
     #[error("{}", .0.message)]
     Shared(Failure),
-    /// A call with this id is running.
-    #[error("a call with the id `{0}` is running; make a new id for each call")]
-    IdInUse(String),
     /// The caller cancelled or went away.
     #[error("the caller cancelled the call, or went away")]
     Cancelled,
@@ -55,7 +52,6 @@ impl CallError {
                 Failure::new(Code::DuplicateCall, message).with_details(details.clone())
             }
             Self::Shared(failure) => failure.clone(),
-            Self::IdInUse(_) => Failure::new(Code::DuplicateCall, self.to_string()),
             Self::Cancelled => Failure::new(Code::Cancelled, self.to_string()),
             Self::DeadlineExceeded => Failure::new(Code::DeadlineExceeded, self.to_string()),
         }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::CallError;
 use crate::admission::Caller;
 use crate::call::{Call, Code};
-use crate::catalog::{Resolved, Tool};
+use crate::catalog::{Resolved, Risk, Tool};
 use crate::ledger::{Latencies, Record, Run};
 use crate::normalize::{self, Reply};
 use crate::policy::{self, Authorized, Decision};
@@ -29,7 +30,10 @@ pub(super) struct Facts {
     repairs: Vec<Change>,
     decision: Option<Decision>,
     outcome: Option<Outcome>,
+    handed_over: bool,
     visit: Option<String>,
+    /// The place in the tool's own limit, given back with the record.
+    place: Option<OwnedSemaphorePermit>,
     stages: BTreeMap<&'static str, Duration>,
 }
 
@@ -45,7 +49,9 @@ impl Facts {
             repairs: Vec::new(),
             decision: None,
             outcome: None,
+            handed_over: false,
             visit: None,
+            place: None,
             stages: BTreeMap::new(),
         }
     }
@@ -58,10 +64,6 @@ impl Facts {
         metrics::histogram!("switchboard_stage_seconds", "stage" => name).record(took);
         self.stages.insert(name, took);
         result
-    }
-
-    pub(super) fn caller(&self) -> &str {
-        &self.caller.name
     }
 
     /// The declared name where the tool is known, else the name as it came.
@@ -90,8 +92,17 @@ impl Facts {
         };
     }
 
+    pub(super) fn hold(&mut self, place: Option<OwnedSemaphorePermit>) {
+        self.place = place;
+    }
+
     pub(super) fn visited(&mut self, slot: Option<String>) {
         self.visit = slot;
+    }
+
+    /// From here on the tool may have run.
+    pub(super) fn handed_over(&mut self) {
+        self.handed_over = true;
     }
 
     pub(super) fn ran(&mut self, ran: &Ran) {
@@ -106,9 +117,18 @@ impl Facts {
         reply
     }
 
-    /// The reply to a call that got no result of its tool.
+    /// The reply to a call that got no result of its tool. What may have run is not to be sent again,
+    /// unless running it twice is as good as once.
     pub(super) fn refuse(&self, call: &Call, error: &CallError) -> Reply {
-        normalize::refuse(call, self.tool_name(), &error.failure(), &self.repairs)
+        let mut reply = normalize::refuse(call, self.tool_name(), &error.failure(), &self.repairs);
+        let repeatable = |tool: &Arc<Tool>| tool.idempotent || tool.risk == Risk::Read;
+        let once = self.handed_over
+            && !matches!(error, CallError::Sandbox(_))
+            && !self.tool.as_ref().is_some_and(repeatable);
+        if let (true, Some(error)) = (once, &mut reply.error) {
+            error.retryable = false;
+        }
+        reply
     }
 
     /// The one record of the call.

@@ -81,11 +81,11 @@ struct Keep {
     errors: bool,
 }
 
-/// Why there is no reply to keep.
+/// Why there is no reply to keep, and whose fault that was.
 #[derive(Debug)]
-enum Missed {
-    Failed(Arc<Reply>),
-    Refused(Failure),
+struct Missed {
+    identity: Arc<str>,
+    outcome: Result<Arc<Reply>, Failure>,
 }
 
 /// Replies that are kept, and calls that were made.
@@ -186,23 +186,17 @@ impl Replies {
         run: impl Future<Output = Result<Reply, CallError>> + Send,
     ) -> Result<Reply, CallError> {
         let Keep { slot, ttl, identity, errors } = keep;
+        let missed = |outcome| Missed { identity: Arc::clone(&identity), outcome };
         let mut own = None;
         let first = async {
-            let reply = run.await.map_err(|error| Missed::Refused(error.failure()))?;
+            let reply = run.await.map_err(|error| missed(Err(error.failure())))?;
             let reply = Arc::new(reply);
             own = Some(Arc::clone(&reply));
-            if reply.cacheable() || (errors && !again(&reply)) {
-                let bytes = u32::try_from(reply.to_json().len() * 2).unwrap_or(u32::MAX);
-                Ok(Kept {
-                    reply,
-                    bytes,
-                    identity: Arc::clone(&identity),
-                    made: Instant::now(),
-                    ttl,
-                })
-            } else {
-                Err(Missed::Failed(reply))
+            if !(reply.cacheable() || (errors && !again(&reply))) {
+                return Err(missed(Ok(reply)));
             }
+            let bytes = u32::try_from(reply.to_json().len() * 2).unwrap_or(u32::MAX);
+            Ok(Kept { reply, bytes, identity: Arc::clone(&identity), made: Instant::now(), ttl })
         };
         let kept = Box::pin(self.kept.try_get_with(slot, first)).await;
         if let Some(reply) = own {
@@ -210,9 +204,10 @@ impl Replies {
         }
         match kept.as_ref().map_err(AsRef::as_ref) {
             Ok(kept) if kept.identity != identity => Err(other_arguments()),
+            Err(missed) if missed.identity != identity => Err(other_arguments()),
             Ok(kept) => Ok(kept.reply.cached(call, kept.made.elapsed())),
-            Err(Missed::Failed(reply)) => Ok(reply.cached(call, Duration::ZERO)),
-            Err(Missed::Refused(failure)) => Err(CallError::Shared(failure.clone())),
+            Err(Missed { outcome: Ok(reply), .. }) => Ok(reply.cached(call, Duration::ZERO)),
+            Err(Missed { outcome: Err(failure), .. }) => Err(CallError::Shared(failure.clone())),
         }
     }
 

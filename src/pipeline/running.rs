@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::CallError;
 use crate::call::CallId;
 
 type Calls = HashMap<String, (String, CancellationToken)>;
@@ -15,15 +14,15 @@ type Calls = HashMap<String, (String, CancellationToken)>;
 pub(super) struct Running(Arc<Mutex<Calls>>);
 
 impl Running {
-    /// Enters a call until the returned guard is dropped.
-    pub(super) fn enter(&self, id: &CallId, caller: &str) -> Result<Guard, CallError> {
+    /// Enters a call until what is returned is dropped; `None` when the id is in use.
+    pub(super) fn enter(&self, id: &CallId, caller: &str) -> Option<Entered> {
         let token = CancellationToken::new();
         let mut calls = lock(&self.0);
         if calls.contains_key(id.as_str()) {
-            return Err(CallError::IdInUse(id.to_string()));
+            return None;
         }
         calls.insert(id.to_string(), (caller.to_owned(), token.clone()));
-        Ok(Guard { calls: Arc::clone(&self.0), id: id.to_string(), token })
+        Some(Entered { calls: Arc::clone(&self.0), id: id.to_string(), token })
     }
 
     /// Ends a call of this caller; false when there is none.
@@ -46,22 +45,27 @@ fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
     calls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a call entered.
+/// A call whose id is taken until it is recorded.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub struct Entered {
     calls: Arc<Mutex<Calls>>,
     id: String,
     token: CancellationToken,
 }
 
-impl Guard {
+impl Entered {
+    /// Cancels this very call when it is dropped.
+    pub fn cancel_on_drop(&self) -> DropGuard {
+        self.token.clone().drop_guard()
+    }
+
     /// Ends when the call is cancelled.
     pub(super) async fn cancelled(&self) {
         self.token.cancelled().await;
     }
 }
 
-impl Drop for Guard {
+impl Drop for Entered {
     fn drop(&mut self) {
         lock(&self.calls).remove(&self.id);
     }

@@ -86,7 +86,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
         repair: Repair::Safe,
         aliases: BTreeMap::new(),
         summary_fields: Vec::new(),
-        calls_per_second: None,
+        rate: crate::admission::Limit::default(),
         digest: format!("digest of {name}"),
     })
 }

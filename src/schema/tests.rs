@@ -58,7 +58,7 @@ pub(crate) fn tool(schema: Value) -> Tool {
         repair: Repair::Safe,
         aliases: BTreeMap::new(),
         summary_fields: Vec::new(),
-        calls_per_second: None,
+        rate: crate::admission::Limit::default(),
     }
 }
 

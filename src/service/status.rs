@@ -12,18 +12,18 @@ use crate::normalize::Reply;
 use crate::proto::{REPLY_TYPE_URL, tools as proto};
 
 const DOMAIN: &str = "switchboard";
+/// Bytes of a reply that go along with a status.
+const DETAIL_BYTES: usize = 4096;
 
 /// The gRPC code of a reply that the calling program has to handle; `None` for one that the model
 /// should read.
 pub(super) const fn grpc_code(code: Code) -> Option<Grpc> {
     match code {
         Code::RateLimited => Some(Grpc::ResourceExhausted),
-        Code::SandboxUnavailable | Code::LedgerUnavailable | Code::Draining => {
-            Some(Grpc::Unavailable)
-        }
+        Code::SandboxUnavailable | Code::Draining => Some(Grpc::Unavailable),
         Code::DeadlineExceeded => Some(Grpc::DeadlineExceeded),
         Code::Cancelled => Some(Grpc::Cancelled),
-        Code::Internal => Some(Grpc::Internal),
+        Code::Internal | Code::LedgerUnavailable => Some(Grpc::Internal),
         Code::UnknownTool
         | Code::SchemaValidationError
         | Code::PolicyDenied
@@ -45,12 +45,17 @@ pub(super) const fn grpc_code(code: Code) -> Option<Grpc> {
 /// The status for a reply that has one, with the reply itself among the details.
 pub(super) fn of_reply(reply: &Reply, wire: &proto::Reply) -> Option<Status> {
     let error = reply.error.as_ref()?;
-    let grpc = grpc_code(error.code)?;
-    let mut details = vec![reason(error.code.as_str())];
+    // Clients send again after UNAVAILABLE: it stands only for what surely did not run.
+    let grpc =
+        grpc_code(error.code).filter(|grpc| *grpc != Grpc::Unavailable || error.retryable)?;
+    let mut details = vec![reason_of(error.code.as_str(), &reply.metadata.call_id)];
     if let Some(delay) = reply.metadata.retry_after_ms {
         details.push(retry(delay.into()));
     }
-    details.push(any(wire));
+    // Trailers have limits of their own; a larger reply is read by its call id.
+    if wire.encoded_len() <= DETAIL_BYTES {
+        details.push(any(wire));
+    }
     Some(with_details(grpc, &error.message, details))
 }
 
@@ -102,10 +107,16 @@ fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
 }
 
 fn reason(reason: &str) -> Any {
+    reason_of(reason, "")
+}
+
+/// The reason, and the call's id where there is one.
+fn reason_of(reason: &str, call_id: &str) -> Any {
+    let id = (!call_id.is_empty()).then(|| ("call_id".to_owned(), call_id.to_owned()));
     let info = pb::ErrorInfo {
         reason: reason.to_owned(),
         domain: DOMAIN.to_owned(),
-        metadata: Default::default(),
+        metadata: id.into_iter().collect(),
     };
     google("ErrorInfo", &info)
 }

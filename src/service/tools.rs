@@ -64,7 +64,7 @@ impl ToolService for Tools {
         request: Request<proto::GetToolRequest>,
     ) -> Result<Response<proto::Tool>, Status> {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
-        let name = request.into_inner().name;
+        let name = wire::named("name", request.into_inner().name)?;
         let (tools, _) = self.pipeline.tools(&peer);
         let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
             status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
@@ -77,7 +77,7 @@ impl ToolService for Tools {
         request: Request<proto::CallRequest>,
     ) -> Result<Response<proto::CallResponse>, Status> {
         let arrived = self.arrive(request).await?;
-        let reply = answer(&self.start(arrived, None).reply().await?)?;
+        let reply = answer(&self.start(arrived, None).await?.reply().await?)?;
         Ok(Response::new(proto::CallResponse { reply: Some(reply) }))
     }
 
@@ -90,7 +90,7 @@ impl ToolService for Tools {
     ) -> Result<Response<Self::CallStreamStream>, Status> {
         let arrived = self.arrive(request).await?;
         let (say, said) = mpsc::channel(WAITING_EVENTS);
-        let underway = self.start(arrived, Some(say));
+        let underway = self.start(arrived, Some(say)).await?;
         Ok(Response::new(Box::pin(events(underway, said))))
     }
 
@@ -108,7 +108,7 @@ impl ToolService for Tools {
         request: Request<proto::CancelRequest>,
     ) -> Result<Response<proto::CancelResponse>, Status> {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
-        let id = request.into_inner().call_id;
+        let id = wire::named("call_id", request.into_inner().call_id)?;
         if self.pipeline.cancel(&id, &peer) {
             return Ok(Response::new(proto::CancelResponse { cancelled: true }));
         }
@@ -122,7 +122,8 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::GetResultResponse>, Status> {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
         let asked = request.into_inner();
-        let json = self.recorded(&asked.call_id, &peer).await?;
+        let id = wire::named("call_id", asked.call_id)?;
+        let json = self.recorded(&id, &peer).await?;
         let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.min(PAGE_BYTES) };
         wire::page(&json, asked.offset, limit).map(Response::new)
     }

@@ -7,13 +7,15 @@ use std::time::Instant;
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_stream::{Stream, StreamExt};
+use tokio_util::sync::DropGuard;
 use tonic::{Request, Status};
 use tracing::Instrument;
 
 use super::{Tools, arrival, status, wire};
 use crate::admission::Peer;
 use crate::call::{Call, CallId, Code};
-use crate::pipeline::{Pipeline, Recorded};
+use crate::ledger::Entry;
+use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
 use crate::sandbox::Event;
 use crate::telemetry;
@@ -27,28 +29,16 @@ pub(super) struct Arrived {
 
 /// A call that runs in a task of its own. Dropping it cancels the call, which still gets its record.
 pub(super) struct Underway {
-    reply: JoinHandle<Recorded>,
-    cancel: CancelOnDrop,
-}
-
-struct CancelOnDrop {
-    pipeline: Arc<Pipeline>,
     id: CallId,
-    peer: Peer,
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.pipeline.cancel(self.id.as_str(), &self.peer);
-    }
+    reply: JoinHandle<Recorded>,
+    _cancel: DropGuard,
 }
 
 impl Underway {
     pub(super) async fn reply(self) -> Result<Recorded, Status> {
-        let id = self.cancel.id.clone();
         self.reply.await.map_err(|error| {
-            tracing::error!(call_id = %id, %error, "a call's task ended without a reply");
-            status::internal(id.as_str())
+            tracing::error!(call_id = %self.id, %error, "a call's task ended without a reply");
+            status::internal(self.id.as_str())
         })
     }
 }
@@ -63,35 +53,43 @@ impl Tools {
         let span = tracing::info_span!("rpc");
         telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
         let deadline = arrival::deadline(request.metadata(), received);
-        let chosen = !request.get_ref().call_id.is_empty();
         let mut call = wire::call(request.into_inner())?;
         (call.received, call.deadline) = (received, deadline);
-        if chosen && self.pipeline.ledger().get(call.id.as_str()).await.is_ok_and(|e| e.is_some()) {
-            return Err(status::malformed(&[("call_id", "was used before".to_owned())]));
-        }
         Ok(Arrived { call, peer, span })
     }
 
-    pub(super) fn start(&self, arrived: Arrived, events: Option<Sender<Event>>) -> Underway {
+    /// Starts a call under an id that no other call has or had.
+    pub(super) async fn start(
+        &self,
+        arrived: Arrived,
+        events: Option<Sender<Event>>,
+    ) -> Result<Underway, Status> {
         let Arrived { call, peer, span } = arrived;
-        let cancel = CancelOnDrop {
-            pipeline: Arc::clone(&self.pipeline),
-            id: call.id.clone(),
-            peer: peer.clone(),
-        };
+        let used =
+            |when: &str| status::malformed(&[("call_id", format!("{when}; make a new one"))]);
+        let entered = self
+            .pipeline
+            .enter(&call.id, &peer)
+            .ok_or_else(|| used("is that of a running call"))?;
+        if call.named && self.entry(call.id.as_str()).await?.is_some() {
+            return Err(used("was used before"));
+        }
+        let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
-        let run = async move { pipeline.call(call, &peer, events).await };
-        Underway { reply: self.tasks.spawn(run.instrument(span)), cancel }
+        let run = async move { pipeline.call(call, entered, &peer, events).await };
+        Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
+    }
+
+    async fn entry(&self, id: &str) -> Result<Option<Entry>, Status> {
+        let found = self.pipeline.ledger().get(id).await;
+        found.map_err(|error| status::unavailable(Code::LedgerUnavailable, &error.to_string()))
     }
 
     /// The recorded reply of a call that this caller made.
     pub(super) async fn recorded(&self, id: &str, peer: &Peer) -> Result<String, Status> {
         let caller = self.pipeline.identify(peer);
-        let entry =
-            self.pipeline.ledger().get(id).await.map_err(|error| {
-                status::unavailable(Code::LedgerUnavailable, &error.to_string())
-            })?;
-        entry
+        self.entry(id)
+            .await?
             .filter(|entry| entry.caller == caller.name && entry.tenant == caller.tenant)
             .and_then(|entry| entry.reply_json)
             .ok_or_else(|| {
@@ -128,7 +126,7 @@ pub(super) fn events(
     underway: Underway,
     said: Receiver<Event>,
 ) -> impl Stream<Item = Result<proto::CallEvent, Status>> {
-    let accepted = proto::call_event::Accepted { call_id: underway.cancel.id.to_string() };
+    let accepted = proto::call_event::Accepted { call_id: underway.id.to_string() };
     let first = event(proto::call_event::Event::Accepted(accepted));
     let last = async {
         let wire = answer(&underway.reply().await?)?;

@@ -16,6 +16,22 @@ use super::status;
 /// Bytes of a tool name, a conversation id or an idempotency key.
 const NAME_BYTES: usize = 256;
 
+/// The name of something that is looked up; an error repeats it, so it is bounded.
+pub(super) fn named(field: &'static str, name: String) -> Result<String, Status> {
+    match fault(&name) {
+        Some(fault) => Err(status::malformed(&[(field, fault)])),
+        None => Ok(name),
+    }
+}
+
+/// What is wrong with a name, if anything.
+fn fault(name: &str) -> Option<String> {
+    if name.len() > NAME_BYTES {
+        return Some(format!("has {} bytes; at most {NAME_BYTES}", name.len()));
+    }
+    name.chars().any(char::is_control).then(|| "has a control character".to_owned())
+}
+
 /// A call from its wire form. Names each field that is malformed.
 pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let mut wrong = Vec::new();
@@ -27,14 +43,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
         ("conversation_id", &wire.conversation_id),
         ("idempotency_key", &wire.idempotency_key),
     ];
-    for (field, text) in texts {
-        if text.len() > NAME_BYTES {
-            wrong.push((field, format!("has {} bytes; at most {NAME_BYTES}", text.len())));
-        }
-        if text.chars().any(char::is_control) {
-            wrong.push((field, "has a control character".to_owned()));
-        }
-    }
+    wrong.extend(texts.into_iter().filter_map(|(field, text)| Some((field, fault(text)?))));
     let id = match wire.call_id.as_str() {
         "" => Some(CallId::generate()),
         given => CallId::parse(given),
@@ -48,7 +57,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let arguments =
         if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };
     let mut call = Call::new(wire.tool_name, arguments);
-    call.id = id;
+    (call.id, call.named) = (id, !wire.call_id.is_empty());
     call.conversation = wire.conversation_id;
     call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
     Ok(call)

@@ -31,8 +31,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 8] =
-    ["start", "dry", "policy", "worker", "warm", "sustained", "flood", "faults"];
+const ALL: [&str; 8] = ["start", "dry", "policy", "worker", "warm", "sustained", "flood", "faults"];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.

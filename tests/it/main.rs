@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "a test helper may fail its test"
 )]
 
