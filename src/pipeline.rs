@@ -8,7 +8,6 @@ mod replies;
 mod running;
 mod snapshot;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
