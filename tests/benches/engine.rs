@@ -59,7 +59,12 @@ impl Engine {
     }
 
     /// Creates, starts and removes `count` containers, `at_once` at a time; gives the time it took.
-    pub async fn churn(&self, body: &ContainerCreateBody, count: usize, at_once: usize) -> Duration {
+    pub async fn churn(
+        &self,
+        body: &ContainerCreateBody,
+        count: usize,
+        at_once: usize,
+    ) -> Duration {
         let begun = Instant::now();
         let made = futures::stream::iter(0..count).map(|_| self.one(body));
         made.buffer_unordered(at_once).collect::<()>().await;
@@ -125,7 +130,10 @@ pub async fn settle(engine: &Engine, daemon: &Daemon, ready: usize) {
         if moving == 0.0 && waiting == ready as f64 && all == ready {
             return;
         }
-        assert!(Instant::now() < end, "{moving} moving, {waiting} ready, {all} in all, not {ready}");
+        assert!(
+            Instant::now() < end,
+            "{moving} moving, {waiting} ready, {all} in all, not {ready}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -69,16 +69,24 @@ fn refusals() -> Vec<Kind> {
         refused("out_of_bounds", 50, |n| format!(r#"{{"count":{n},"limit":1000}}"#)),
         refused("not_json", 30, |n| format!(r#"{{"count":{n}, <"#)),
         refused("not_an_object", 20, |n| format!("[{n}]")),
-        refused("too_deep", 10, |_| format!(r#"{{"count":{}1{}}}"#, "[".repeat(99), "]".repeat(99))),
-        unrun("listCustomerOrders", "SCHEMA_VALIDATION_ERROR", refused("http_bad_enum", 40, |_| {
-            r#"{"customer_id":"C-1001","status":"sent"}"#.into()
-        })),
-        unrun("python.run", "SCHEMA_VALIDATION_ERROR", refused("code_missing", 20, |_| {
-            r#"{"input":1}"#.into()
-        })),
-        unrun("probe.echo", "POLICY_DENIED", refused("denied_by_policy", 40, |n| {
-            format!(r#"{{"count":{}}}"#, 2000 + n)
-        })),
+        refused("too_deep", 10, |_| {
+            format!(r#"{{"count":{}1{}}}"#, "[".repeat(99), "]".repeat(99))
+        }),
+        unrun(
+            "listCustomerOrders",
+            "SCHEMA_VALIDATION_ERROR",
+            refused("http_bad_enum", 40, |_| r#"{"customer_id":"C-1001","status":"sent"}"#.into()),
+        ),
+        unrun(
+            "python.run",
+            "SCHEMA_VALIDATION_ERROR",
+            refused("code_missing", 20, |_| r#"{"input":1}"#.into()),
+        ),
+        unrun(
+            "probe.echo",
+            "POLICY_DENIED",
+            refused("denied_by_policy", 40, |n| format!(r#"{{"count":{}}}"#, 2000 + n)),
+        ),
         unrun("orders.delete", "UNKNOWN_TOOL", refused("unknown_tool", 30, |_| "{}".into())),
         unrun("probe.forbidden", "POLICY_DENIED", refused("forbidden_tool", 5, |_| "{}".into())),
         unrun("probe.forbiden", "UNKNOWN_TOOL", refused("hidden_tool", 5, |_| "{}".into())),
@@ -89,42 +97,60 @@ fn runs() -> Vec<Kind> {
     vec![
         of("probe.echo", ran("good_repaired", "", 20, |n| format!(r#"{{"count":"{n}"}}"#))),
         of("probe.cat", ran("good_text", "", 30, |n| json!({ "text": n.to_string() }).to_string())),
-        of("text.stats", ran("good_stats", "", 20, |n| {
-            json!({ "text": format!("{n} words") }).to_string()
-        })),
+        of(
+            "text.stats",
+            ran("good_stats", "", 20, |n| json!({ "text": format!("{n} words") }).to_string()),
+        ),
         of("python.run", ran("good_python", "", 20, |n| python(&format!("result = {n} + 1")))),
-        of("getOrder", ran("good_order", "", 70, |n| {
-            format!(r#"{{"order_id":"ORD-{}"}}"#, 10_001 + n % 40)
-        })),
-        of("listCustomerOrders", ran("good_orders", "", 50, |n| {
-            format!(r#"{{"customer_id":"C-100{}","limit":"5"}}"#, 1 + n % 8)
-        })),
-        of("getOrder", ran("order_missing", "UPSTREAM_ERROR", 30, |n| {
-            format!(r#"{{"order_id":"ORD-{}"}}"#, 90_000 + n)
-        })),
+        of(
+            "getOrder",
+            ran("good_order", "", 70, |n| format!(r#"{{"order_id":"ORD-{}"}}"#, 10_001 + n % 40)),
+        ),
+        of(
+            "listCustomerOrders",
+            ran("good_orders", "", 50, |n| {
+                format!(r#"{{"customer_id":"C-100{}","limit":"5"}}"#, 1 + n % 8)
+            }),
+        ),
+        of(
+            "getOrder",
+            ran("order_missing", "UPSTREAM_ERROR", 30, |n| {
+                format!(r#"{{"order_id":"ORD-{}"}}"#, 90_000 + n)
+            }),
+        ),
         ran("exit_code", "EXECUTION_ERROR", 30, |n| sh(&format!("exit {}", 1 + n % 100))),
         ran("crash", "EXECUTION_ERROR", 20, |_| sh("kill -SEGV $$")),
         ran("killed", "EXECUTION_ERROR", 10, |_| sh("kill -9 $$")),
         ran("no_program", "EXECUTION_ERROR", 10, |n| sh(&format!("nosuchprogram{n}"))),
-        of("python.run", ran("exception", "EXECUTION_ERROR", 10, |n| {
-            python(&format!("raise ValueError({n})"))
-        })),
+        of(
+            "python.run",
+            ran("exception", "EXECUTION_ERROR", 10, |n| python(&format!("raise ValueError({n})"))),
+        ),
         of("probe.sh", ran("hangs", "TOOL_TIMEOUT", 20, |_| sh("sleep 60"))),
-        of("probe.sh", ran("spins", "TOOL_TIMEOUT", 10, |_| sh("trap '' TERM; while :; do :; done"))),
+        of(
+            "probe.sh",
+            ran("spins", "TOOL_TIMEOUT", 10, |_| sh("trap '' TERM; while :; do :; done")),
+        ),
         of("probe.sh", ran("stops_itself", "TOOL_TIMEOUT", 10, |_| sh("kill -STOP 0"))),
         ran("memory_hog", "TOOL_OUT_OF_MEMORY", 15, |_| sh("head -c 300000000 /dev/zero | tail")),
-        of("python.run", ran("python_hog", "TOOL_OUT_OF_MEMORY", 5, |_| {
-            python("result = len(b'x' * 2**30)")
-        })),
+        of(
+            "python.run",
+            ran("python_hog", "TOOL_OUT_OF_MEMORY", 5, |_| python("result = len(b'x' * 2**30)")),
+        ),
         ran("flood", "OUTPUT_LIMIT", 15, |_| sh("yes")),
         ran("flood_stderr", "OUTPUT_LIMIT", 10, |_| sh("yes >&2")),
         ran("disk_full", "DISK_LIMIT", 10, |_| sh("head -c 100000000 /dev/zero >/tmp/full")),
         ran("forks", "PROCESS_LIMIT", 10, |_| {
             sh("i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; wait")
         }),
-        of("python.run", ran("reaches_out", "EGRESS_DENIED", 5, |_| {
-            python("import urllib.request as u\nresult = u.urlopen('http://127.0.0.1:9/').status")
-        })),
+        of(
+            "python.run",
+            ran("reaches_out", "EGRESS_DENIED", 5, |_| {
+                python(
+                    "import urllib.request as u\nresult = u.urlopen('http://127.0.0.1:9/').status",
+                )
+            }),
+        ),
     ]
 }
 
@@ -151,7 +177,8 @@ type Answer = (String, Value);
 
 /// Makes all calls in an order that mixes the kinds; gives the answers by kind.
 async fn make(daemon: &Daemon, kinds: &[Kind]) -> BTreeMap<usize, Vec<Answer>> {
-    let calls = kinds.iter().enumerate().flat_map(|(at, kind)| (0..kind.count).map(move |n| (at, n)));
+    let calls =
+        kinds.iter().enumerate().flat_map(|(at, kind)| (0..kind.count).map(move |n| (at, n)));
     let mut calls: Vec<(usize, usize)> = calls.collect();
     calls.sort_by_key(|(at, n)| (at * 7919 + n * 104_729) % 1009);
     let client = daemon.client().await;
@@ -200,15 +227,10 @@ fn table(kinds: &[Kind], replies: &BTreeMap<usize, Vec<Answer>>) -> usize {
 }
 
 /// That what was refused had no container, by its reply and by the sandbox's own count of runs.
-async fn reached(
-    daemon: &Daemon,
-    kinds: &[Kind],
-    replies: &BTreeMap<usize, Vec<Answer>>,
-) -> usize {
+async fn reached(daemon: &Daemon, kinds: &[Kind], replies: &BTreeMap<usize, Vec<Answer>>) -> usize {
     let pooled = |(_, reply): &&Answer| !reply["metadata"]["pool"].is_null();
     let refused = kinds.iter().enumerate().filter(|(_, kind)| !kind.runs);
-    let reached: usize =
-        refused.map(|(at, _)| replies[&at].iter().filter(pooled).count()).sum();
+    let reached: usize = refused.map(|(at, _)| replies[&at].iter().filter(pooled).count()).sum();
     let may: usize = kinds.iter().filter(|kind| kind.runs).map(|kind| kind.count).sum();
     let run = metric(daemon, "switchboard_sandbox_verdicts_total", "").await as usize;
     row("faults.invalid_that_reached_a_tool", reached, &format!("of {}", CALLS - may));
@@ -221,7 +243,13 @@ fn recorded(daemon: &Daemon, replies: &BTreeMap<usize, Vec<Answer>>) -> usize {
     let file = daemon.folder().join("ledger.db");
     let limit = (2 * CALLS).to_string();
     let found = daemon.cli(&[
-        "ledger", "search", "--json", "--limit", &limit, "--file", file.to_str().unwrap(),
+        "ledger",
+        "search",
+        "--json",
+        "--limit",
+        &limit,
+        "--file",
+        file.to_str().unwrap(),
     ]);
     assert!(found.status.success(), "{found:?}");
     let records: BTreeMap<String, Value> = String::from_utf8(found.stdout)

@@ -142,9 +142,8 @@ pub fn processor(pid: u32) -> Duration {
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         // A thread may end meanwhile.
         let text = std::fs::read_to_string(thread.unwrap().path().join("schedstat"));
-        nanos += text.map_or(0, |text| {
-            text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
-        });
+        nanos +=
+            text.map_or(0, |text| text.split_whitespace().next().unwrap().parse::<u64>().unwrap());
     }
     Duration::from_nanos(nanos)
 }

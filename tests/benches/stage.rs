@@ -47,8 +47,7 @@ stdin = "none"
 "#;
 
 /// Rates that no bench reaches; in-flight limits as by default.
-const WIDE: &str =
-    "[admission]\ncalls_per_second = 1000000\ncalls_per_second_per_caller = 1000000";
+const WIDE: &str = "[admission]\ncalls_per_second = 1000000\ncalls_per_second_per_caller = 1000000";
 
 /// A daemon with the bench's tool beside those of the tests.
 pub fn setup() -> Setup {
@@ -93,9 +92,11 @@ impl Orders {
     /// Leads the order tools of a daemon to this service.
     pub fn admit(&self, setup: Setup) -> Setup {
         let port = self.port.to_string();
-        setup
-            .edit("openapi/orders.openapi.yaml", "18080", &port)
-            .edit("sandbox/orders.toml", "18080", &port)
+        setup.edit("openapi/orders.openapi.yaml", "18080", &port).edit(
+            "sandbox/orders.toml",
+            "18080",
+            &port,
+        )
     }
 }
 
