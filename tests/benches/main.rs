@@ -2,6 +2,7 @@
 //! daemon, a real engine and a real client in; rows `name<TAB>value<TAB>unit` out. `run.sh` beside
 //! this file compares them with the bars. What is compared is measured in the same run, in turns.
 #![expect(
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
@@ -11,7 +12,7 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a bench may fail, prints its rows, and its figures are no ledger"
+    reason = "a bench may fail, prints its rows, shares a harness, and its figures are no ledger"
 )]
 
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
