@@ -6,11 +6,13 @@
 )]
 
 mod calls;
+mod cli;
 mod daemon;
 mod engine;
 mod http;
 mod input;
 mod layering;
 mod lifecycle;
+mod sandbox;
 mod traces;
 mod wire;
