@@ -193,7 +193,7 @@ async fn a_large_document_is_imported_whole_while_the_daemon_answers() {
     let (url, mut slowest) =
         (format!("http://{}/healthz", daemon.address("metrics")), Duration::ZERO);
     let expected = format!("\"tools\":{}", before.len() + 1 + OPERATIONS);
-    let answered = async |end: &Notify| {
+    let mut answered = async |end: &Notify| {
         let mut tick = tokio::time::interval(Duration::from_millis(20));
         while end.notified().now_or_never().is_none() {
             tick.tick().await;
