@@ -265,12 +265,6 @@ async fn sighup_alone_reloads() {
         let asked = switchboard::proto::tools::GetToolRequest { name: "probe.sh".into() };
         daemon.client().await.get_tool(asked).await.unwrap().into_inner().description
     };
-    let skip = daemon.logged();
-    let other = daemon.setup.policies().join("tools/probe-cat.toml");
-    let text = std::fs::read_to_string(&other).unwrap();
-    std::fs::write(&other, text.replace("Gives its text back.", "Returns its text.")).unwrap();
-    daemon.log_line(skip, "in force");
-
     let text = std::fs::read_to_string(&target).unwrap();
     std::fs::write(&target, text.replace("Runs a shell script.", "Runs it after a signal."))
         .unwrap();

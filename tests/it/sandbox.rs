@@ -90,6 +90,27 @@ async fn a_container_that_is_killed_from_outside_is_neither_slow_nor_too_large()
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_call_that_may_have_changed_something_is_not_one_to_send_again() {
+    let daemon = Setup::new().start().await;
+    let call = request("python.run", "{\"code\":\"import time; time.sleep(2.9)\"}");
+    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let all = daemon.containers();
+    let killed = std::process::Command::new("docker").arg("kill").args(&all).output().unwrap();
+    assert!(!killed.stdout.is_empty(), "{killed:?}");
+    let status = loop {
+        if let Err(status) = stream.next().await.unwrap() {
+            break status;
+        }
+    };
+    let details = tonic_types::StatusExt::get_error_details(&status);
+    assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");
+    assert!(details.retry_info().is_none(), "{status:?}");
+    // Clients of gRPC send again after UNAVAILABLE by themselves, as ours are told to.
+    assert_ne!(status.code(), Code::Unavailable, "{}", status.message());
+}
+
 fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
