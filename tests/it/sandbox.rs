@@ -207,7 +207,7 @@ async fn trap() -> (u16, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let (port, caught) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&caught);
-    tokio::spawn(async move {
+    tokio_util::task::TaskTracker::new().spawn(async move {
         while listener.accept().await.is_ok() {
             count.fetch_add(1, Ordering::SeqCst);
         }
@@ -215,25 +215,8 @@ async fn trap() -> (u16, Arc<AtomicUsize>) {
     (port, caught)
 }
 
-/// The address of this machine that others see; loopback where it has no other.
-async fn own_address() -> IpAddr {
-    let socket = tokio::net::UdpSocket::bind("0.0.0.0:0").await.unwrap();
-    // Nothing is sent: the kernel only chooses the address that it would send from.
-    match socket.connect("192.0.2.1:9").await {
-        Ok(()) => socket.local_addr().unwrap().ip(),
-        Err(_) => IpAddr::from([127, 0, 0, 1]),
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tool_without_a_network_reaches_nothing_by_any_way() {
-    let daemon = Setup::new().start().await;
-    let (trap, caught) = trap().await;
-    let host = own_address().await;
-    assert!(tokio::net::TcpStream::connect((host, trap)).await.is_ok(), "{host}");
-    eventually("the trap works", || async { caught.load(Ordering::SeqCst) == 1 }).await;
-
-    let script = r#"
+/// Tries every way out that it knows, and tells of each what came of it and how long it took.
+const WAYS_OUT: &str = r#"
 import socket, time, urllib.request
 
 def tcp(host, port, family=socket.AF_INET):
@@ -274,9 +257,28 @@ for name, attempt in tries.items():
         said = f"{type(error).__name__}: {error}"
     result[name] = [said, time.monotonic() - begun]
 "#;
+
+/// The address of this machine that others see; loopback where it has no other.
+async fn own_address() -> IpAddr {
+    let socket = tokio::net::UdpSocket::bind("0.0.0.0:0").await.unwrap();
+    // Nothing is sent: the kernel only chooses the address that it would send from.
+    match socket.connect("192.0.2.1:9").await {
+        Ok(()) => socket.local_addr().unwrap().ip(),
+        Err(_) => IpAddr::from([127, 0, 0, 1]),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_without_a_network_reaches_nothing_by_any_way() {
+    let daemon = Setup::new().start().await;
+    let (trap, caught) = trap().await;
+    let host = own_address().await;
+    assert!(tokio::net::TcpStream::connect((host, trap)).await.is_ok(), "{host}");
+    eventually("the trap works", || async { caught.load(Ordering::SeqCst) == 1 }).await;
+
     let port = daemon.address("tcp").port();
     let input = json!({ "host": host.to_string(), "trap": trap, "daemon": port });
-    let reply = daemon.call("python.run", &json!({ "code": script, "input": input })).await;
+    let reply = daemon.call("python.run", &json!({ "code": WAYS_OUT, "input": input })).await;
     assert_eq!(code(&reply), "SUCCESS", "{reply:#}");
     let tries = reply["data"].as_object().unwrap();
     assert_eq!(tries.len(), 12);
