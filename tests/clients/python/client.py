@@ -17,8 +17,9 @@ PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
 FILE = "switchboard/tools/v1/tools.proto"
 SERVICE = "switchboard.tools.v1.ToolService"
 
-# UNAVAILABLE means that no tool ran: the daemon restarts, drains or has no sandbox to give. The
-# channel then waits and sends again by itself.
+# After UNAVAILABLE (the daemon restarts, drains or has no sandbox to give) the channel waits and
+# sends again by itself. A daemon that dies in the middle of a call looks the same: what must never
+# run twice belongs on a channel without this policy.
 SERVICE_CONFIG = json.dumps({
     "methodConfig": [{
         "name": [{"service": SERVICE}],
