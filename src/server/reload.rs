@@ -75,8 +75,8 @@ fn load(daemon: &Daemon) {
     let image = |name: &str| images.get(name).cloned();
     let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, Some(&previous)) {
         Ok(snapshot) => {
-            report(&snapshot);
             daemon.pipeline.replace(snapshot);
+            report(&daemon.pipeline.snapshot());
             "loaded"
         }
         Err(error) => {

@@ -17,9 +17,10 @@ PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
 FILE = "switchboard/tools/v1/tools.proto"
 SERVICE = "switchboard.tools.v1.ToolService"
 
-# After UNAVAILABLE (the daemon restarts, drains or has no sandbox to give) the channel waits and
-# sends again by itself. A daemon that dies in the middle of a call looks the same: what must never
-# run twice belongs on a channel without this policy.
+# UNAVAILABLE means that the tool did not run, or is one that may run twice: the daemon restarts,
+# drains, has no sandbox to give or lost one. Sending again is safe, and the channel does so by itself.
+# A connection that breaks during a call gives UNAVAILABLE too, made by gRPC on this side, and then
+# the tool may have run: give an idempotency_key to a call that must not run twice.
 SERVICE_CONFIG = json.dumps({
     "methodConfig": [{
         "name": [{"service": SERVICE}],
