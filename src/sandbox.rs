@@ -34,7 +34,7 @@ use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::{Limits, Tier, Tool};
+use crate::catalog::{LONGEST_WALL, Limits, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
 use engine::Engine;
@@ -55,8 +55,8 @@ pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
 
 /// Longest drain.
 const DRAIN: Duration = Duration::from_secs(15);
-/// Added to the life of a container over what its age limits allow: the longest call, and slack.
-const LIFE_SLACK: Duration = Duration::from_secs(3600);
+/// Added to the life of a container over what its age limits and the longest call allow.
+const LIFE_SLACK: Duration = Duration::from_secs(600);
 
 /// A call that ran, however it ended.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Sandbox {
         let owner = Owner {
             instance: config.instance.clone(),
             boot: uuid::Uuid::new_v4().simple().to_string(),
-            lifetime: config.idle().max(config.worker_age()) + LIFE_SLACK,
+            lifetime: config.idle().max(config.worker_age()) + LONGEST_WALL + LIFE_SLACK,
         };
         let hub = Arc::new(Hub {
             images: ArcSwap::default(),

@@ -45,7 +45,8 @@ pub struct Config {
     pub worker_calls: u64,
     /// Age at which a container of the worker tier is replaced, in seconds. Default 600.
     pub worker_seconds: u64,
-    /// Calls at once in one container of the worker tier. Default 32.
+    /// Calls at once in one container of the worker tier, where its process limit can hold so many:
+    /// 6 processes are the runner's, and 2 are counted for each call. Default 32.
     pub worker_concurrency: u32,
     /// Limits of the egress gate.
     pub gate: GateLimits,

@@ -212,10 +212,10 @@ impl Hub {
         *place = None;
         let (member, pool) = self.obtain(recipe, patience).await?;
         self.pools().release(&member.recipe.key);
-        let slots = usize::try_from(self.config.worker_concurrency).unwrap_or(1);
+        let slots = recipe.places(self.config.worker_concurrency);
         let worker = Arc::new(Worker {
             member,
-            slots: Arc::new(Semaphore::new(slots.max(1))),
+            slots: Arc::new(Semaphore::new(slots)),
             served: std::sync::atomic::AtomicU64::new(1),
             _counted: Counted::new("in_use"),
         });
