@@ -126,6 +126,7 @@ impl Config {
             .map(Path::to_path_buf)
             .unwrap_or_default();
         config.anchor(&folder);
+        config.sandbox.name_instance(&config.ledger.path);
         config.server.check()?;
         Ok(config)
     }

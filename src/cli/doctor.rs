@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::policy::Policies;
-use crate::sandbox::{self, EngineFacts};
+use crate::sandbox::{self, EngineFacts, NoLimits};
 use crate::schema::Schemas;
 
 #[derive(Debug, Args)]
@@ -109,9 +109,14 @@ fn engine(facts: &EngineFacts, checks: &mut Vec<Check>) {
     checks.push(Check::good("runtimes", facts.runtimes.join(", ")));
     checks.push(match &facts.limits {
         Ok(limits) => Check::good("limits read back", limits.clone()),
-        Err(error) => Check::bad(
+        Err(NoLimits::Untried(why)) => Check::bad(
             "limits read back",
-            error.clone(),
+            format!("not tried: {why}"),
+            "mend the engine and the images first",
+        ),
+        Err(NoLimits::Unenforced(why)) => Check::bad(
+            "limits read back",
+            why.clone(),
             "a limit that does not hold \
             is refused: give the engine the memory, pids and cpu controllers",
         ),

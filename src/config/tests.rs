@@ -45,6 +45,15 @@ fn relative_paths_start_at_the_file() {
 }
 
 #[test]
+fn daemons_of_one_host_have_names_of_their_own_that_stay() {
+    let name = |text: &str| read(text).unwrap().sandbox.instance;
+    let one = name("[ledger]\npath = \"/a/ledger.db\"");
+    assert_eq!(one, name("[ledger]\npath = \"/a/ledger.db\""));
+    assert_ne!(one, name("[ledger]\npath = \"/b/ledger.db\""));
+    assert_eq!(name("[sandbox]\ninstance = \"mine\""), "mine");
+}
+
+#[test]
 fn durations_have_units() {
     assert_eq!(duration::parse("1m 30s").unwrap().as_secs(), 90);
     assert_eq!(duration::parse("500ms").unwrap().as_millis(), 500);

@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
 use crate::proto::tools::tool_service_server::ToolService;
 
-/// Pieces of output that may wait for a slow reader; then the tool waits.
+/// Pieces of output that may wait for a slow reader; then they are put together.
 const WAITING_EVENTS: usize = 64;
 /// Bytes of one page of a result.
 const PAGE_BYTES: u32 = 1 << 20;

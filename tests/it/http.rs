@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use serde_json::{Value, json};
-use switchboard::proto::tools::ListToolsRequest;
 use switchboard::proto::tools::tool_service_client::ToolServiceClient;
+use switchboard::proto::tools::{CallRequest, CancelRequest, ListToolsRequest};
 use tokio::sync::Notify;
 
-use crate::daemon::{BINARY, Daemon, Setup, code, http};
+use crate::daemon::{BINARY, Daemon, Setup, code, http, request};
 
 /// The order service of the quickstart, on a free port.
 struct Orders {
@@ -109,6 +109,35 @@ async fn a_host_that_no_rule_allows_is_refused_and_recorded() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(told.lines().count(), 2, "{told}");
     assert!(told.contains("example.com"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_cut_short_is_recorded_with_its_container_and_its_attempts() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let daemon = Setup::new()
+        .edit("openapi/orders.openapi.yaml", "18080", &port)
+        .edit("sandbox/orders.toml", "18080", &port)
+        .start()
+        .await;
+    let id = uuid::Uuid::new_v4().to_string();
+    let arguments = json!({ "customer_id": "C-1001" }).to_string();
+    let call = CallRequest { call_id: id.clone(), ..request("listCustomerOrders", &arguments) };
+    let (mut caller, mut other) = (daemon.client().await, daemon.client().await);
+    let cancel = async {
+        let connection = silent.accept().await.unwrap();
+        other.cancel(CancelRequest { call_id: id.clone() }).await.unwrap();
+        connection
+    };
+    let (status, _connection) = tokio::join!(caller.call(call), cancel);
+    assert_eq!(status.unwrap_err().code(), tonic::Code::Cancelled);
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let line = ["ledger", "search", "--code", "CANCELLED", "--json", "--config", &config];
+    let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
+    let entry: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    let text = entry.to_string();
+    assert!(text.contains("\"egress\"") && text.contains(&format!("127.0.0.1:{port}")), "{text}");
+    assert!(text.contains("\"container\"") && text.contains("sha256:"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
