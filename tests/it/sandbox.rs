@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use switchboard::proto::tools::call_event::Event;
 use switchboard::proto::tools::call_event::output::Stream;
 use tokio_stream::StreamExt;
-use tonic::Code;
 
 use crate::daemon::{Daemon, Setup, code, eventually, parsed, request};
 
