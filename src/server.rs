@@ -43,13 +43,14 @@ pub async fn serve(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::install(&config.telemetry)?;
     let daemon = start(config).await?;
     let listeners = listen::bind(&daemon.config.server).await?;
+    let made = listeners.made();
     let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
     let health = health::start(&daemon).await;
     reload::watch(&daemon);
     let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;
     bound.announce(&daemon.config.server)?;
     until_told_to_stop().await?;
-    drain(&daemon, &health).await;
+    drain(&daemon, &health, made).await;
     telemetry.close();
     Ok(())
 }
@@ -57,6 +58,9 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 async fn start(config: Config) -> Result<Daemon, Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let ledger = Ledger::open(&config.ledger)?;
+    if let Err(error) = config.sandbox.gate.load_roots() {
+        tracing::warn!(%error, "tools cannot reach hosts over TLS");
+    }
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
     let snapshot =
@@ -80,13 +84,17 @@ async fn until_told_to_stop() -> Result<(), Error> {
 }
 
 /// No new calls; running ones end, or are cancelled at the grace limit; containers gone.
-async fn drain(daemon: &Daemon, health: &health::Health) {
+async fn drain(daemon: &Daemon, health: &health::Health, made: Option<listen::Made>) {
     health.draining().await;
     daemon.pipeline.close();
     daemon.calls.close();
     if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {
         daemon.pipeline.cancel_all();
         ended(&daemon.calls, Duration::from_secs(5), "calls did not end when cancelled").await;
+    }
+    // While it still answers, so that no successor can have its own in this place.
+    if let Some(made) = made {
+        made.remove();
     }
     daemon.stop.cancel();
     health.close().await;
