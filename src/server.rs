@@ -45,6 +45,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
     let telemetry = Telemetry::install(&config.telemetry)?;
     // Before the sandbox sweeps: a daemon that cannot listen must not touch another's containers.
     let listeners = listen::bind(&config.server).await?;
+    let made = listeners.made();
     let daemon = start(config).await?;
     let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
     let health = health::start(&daemon).await;
@@ -55,7 +56,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
         _ = signals.terminate.recv() => tracing::info!("SIGTERM: draining"),
         _ = signals.interrupt.recv() => tracing::info!("SIGINT: draining"),
     }
-    drain(&daemon, &health).await;
+    drain(&daemon, &health, made).await;
     telemetry.close();
     Ok(())
 }
@@ -63,6 +64,9 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 async fn start(config: Config) -> Result<Daemon, Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let ledger = Ledger::open(&config.ledger)?;
+    if let Err(error) = config.sandbox.gate.load_roots() {
+        tracing::warn!(%error, "tools cannot reach hosts over TLS");
+    }
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
     let snapshot =
@@ -95,13 +99,17 @@ impl Signals {
 }
 
 /// No new calls; running ones end, or are cancelled at the grace limit; containers gone.
-async fn drain(daemon: &Daemon, health: &health::Health) {
+async fn drain(daemon: &Daemon, health: &health::Health, made: Option<listen::Made>) {
     health.draining().await;
     daemon.pipeline.close();
     daemon.calls.close();
     if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {
         daemon.pipeline.cancel_all();
         ended(&daemon.calls, Duration::from_secs(5), "calls did not end when cancelled").await;
+    }
+    // While it still answers, so that no successor can have its own in this place.
+    if let Some(made) = made {
+        made.remove();
     }
     daemon.stop.cancel();
     health.close().await;

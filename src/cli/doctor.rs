@@ -64,6 +64,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
             checks.push(Check::good("configuration", options.config.display().to_string()));
             engine(&sandbox::inspect_engine(&config.sandbox).await, &mut checks);
             policies(&config, &mut checks);
+            checks.push(roots(&config));
             files(&config, &mut checks);
         }
         Err(error) => checks.push(Check::bad("configuration", error.to_string(), "mend the file")),
@@ -162,6 +163,18 @@ fn policies(config: &Config, checks: &mut Vec<Check>) {
         Ok(policies) => Check::good("policies", format!("version {}", policies.version())),
         Err(error) => Check::bad("policies", error.to_string(), "the daemon will not start"),
     });
+}
+
+fn roots(config: &Config) -> Check {
+    let mend = "install ca-certificates, or mend sandbox.gate.extra_ca";
+    match config.sandbox.gate.load_roots() {
+        Ok(()) => Check::good("certificates", "trusted ones are there"),
+        Err(error) => Check::warning(
+            "certificates",
+            format!("no tool reaches a host over TLS: {error}"),
+            mend,
+        ),
+    }
 }
 
 fn files(config: &Config, checks: &mut Vec<Check>) {

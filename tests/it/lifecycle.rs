@@ -191,6 +191,7 @@ async fn sigterm_lets_running_calls_end_takes_no_new_ones_and_removes_every_cont
     assert_eq!(parsed(&reply)["data"], "finished\n");
     assert_eq!(daemon.wait(), Some(0));
     assert!(daemon.containers().is_empty());
+    assert!(!daemon.folder().join("daemon.sock").exists());
     drop(late.cancel(CancelRequest::default()).await);
 }
 

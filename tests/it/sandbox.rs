@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use switchboard::proto::tools::call_event::Event;
 use switchboard::proto::tools::call_event::output::Stream;
 use tokio_stream::StreamExt;
+use tonic::Code;
 
 use crate::daemon::{Daemon, Setup, code, eventually, parsed, request};
 
@@ -37,10 +38,9 @@ async fn how_a_program_ends_and_what_it_prints_are_judged_apart() {
     assert_eq!(code(&reply), "SUCCESS", "silence is no failure: {reply:#}");
     assert_eq!(reply["data"], Value::Null);
 
-    let status = daemon.try_call(request("probe.absent", "{}")).await.unwrap_err();
-    let details = tonic_types::StatusExt::get_error_details(&status);
-    assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");
-    assert!(details.retry_info().is_none(), "a missing program does not come by waiting");
+    let reply = daemon.call("probe.absent", &json!({})).await;
+    assert_eq!(code(&reply), "SANDBOX_UNAVAILABLE", "{reply:#}");
+    assert_eq!(reply["error"]["retryable"], false, "a missing program does not come by waiting");
 
     let reply = sh(&daemon, "nosuchcommand").await;
     assert_eq!(code(&reply), "EXECUTION_ERROR");
@@ -69,6 +69,30 @@ async fn a_child_that_the_kernel_kills_is_told_and_does_not_fail_its_parent() {
 async fn a_container_that_is_killed_from_outside_is_neither_slow_nor_too_large() {
     let daemon = Setup::new().start().await;
     let call = request("probe.slow", "{\"script\":\"sleep 24\"}");
+    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let all = daemon.containers();
+    let killed = std::process::Command::new("docker").arg("kill").args(&all).output().unwrap();
+    assert!(!killed.stdout.is_empty(), "{killed:?}");
+    let status = loop {
+        if let Err(status) = stream.next().await.unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    let details = tonic_types::StatusExt::get_error_details(&status);
+    assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");
+    eventually("the pool is filled again", || async {
+        let call = request("probe.sh", "{\"script\":\"echo again\"}");
+        daemon.try_call(call).await.is_ok_and(|reply| parsed(&reply)["data"] == "again\n")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_call_that_may_have_changed_something_is_not_one_to_send_again() {
+    let daemon = Setup::new().start().await;
+    let call = request("python.run", "{\"code\":\"import time; time.sleep(2.9)\"}");
     let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
     while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
     let all = daemon.containers();
