@@ -239,15 +239,7 @@ impl Sandbox {
             .egress
             .as_ref()
             .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
-        sight.see(Seen {
-            pool: grant.pool,
-            queue,
-            begun,
-            image_digest: grant.holding.member().recipe.key.image.clone(),
-            container: grant.holding.member().id.clone(),
-            limits,
-            trail: seat.as_ref().map(Seat::trail),
-        });
+        sight.see(seen(grant, queue, limits, seat.as_ref()));
         let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
         let said = match link.open().await {
             Some(stream) => {
@@ -297,6 +289,19 @@ impl Sandbox {
             Silence::Late if started => End::Timeout,
             Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
         }
+    }
+}
+
+fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>) -> Seen {
+    let member = grant.holding.member();
+    Seen {
+        pool: grant.pool,
+        queue,
+        begun: Instant::now(),
+        image_digest: member.recipe.key.image.clone(),
+        container: member.id.clone(),
+        limits,
+        trail: seat.map(Seat::trail),
     }
 }
 

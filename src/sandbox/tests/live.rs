@@ -206,7 +206,7 @@ async fn a_full_queue_refuses_with_a_delay() {
     let error = tokio::select! {
         biased;
         outcome = &mut patient => panic!("{outcome:?}"),
-        result = room.sandbox.execute(hasty, None, &Sight::default()) => result.unwrap_err(),
+        result = room.sandbox.execute(hasty, None, &sight) => result.unwrap_err(),
     };
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");

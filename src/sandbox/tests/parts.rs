@@ -388,9 +388,9 @@ async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
         writer.write_all(&result("n")).await.unwrap();
         (count, writer)
     };
-    let mut heard = Heard::default();
+    let (mut heard, mut teller) = (Heard::default(), Teller::new(None));
     let (said, (count, _writer)) =
-        tokio::join!(exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard), echo);
+        tokio::join!(exchange(ours, &parcel, BOUND, &mut teller, &mut heard), echo);
     assert!(said.is_ok());
     assert_eq!(count, input.len());
     assert_eq!(heard.stdout, input);
