@@ -217,7 +217,6 @@ impl Sandbox {
     }
 
     /// One call in a container that is at hand.
-    #[expect(clippy::too_many_lines, reason = "one call, told in the order in which it happens")]
     async fn serve(
         &self,
         order: &Order,

@@ -4,7 +4,6 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
@@ -12,6 +11,8 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::needless_pass_by_value,
     reason = "a bench may fail, prints its rows, shares a harness, and its figures are no ledger"
 )]
 

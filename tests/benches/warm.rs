@@ -62,6 +62,7 @@ pub async fn run() {
     figure("warm.docker_run_p50", theirs.median(), "ms");
     figure("warm.ratio", theirs.median() / ours.median(), "times faster");
     figure("warm.ratio_of_least", theirs.least() / ours.least(), "times faster");
+    drop(spent);
     assert_eq!(engine.left().await, 0, "the bench left containers of its own");
 }
 
