@@ -4,7 +4,6 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,

@@ -15,7 +15,7 @@ use crate::daemon::{BINARY, Setup};
 use crate::measure::{Samples, figure, peak, row};
 
 const DECISIONS: usize = 20_000;
-const POLICIES: usize = 100;
+const POLICIES: i64 = 100;
 const OPERATIONS: usize = 1200;
 
 pub fn run() {
@@ -67,7 +67,7 @@ fn policies() -> String {
         let when = match number % 4 {
             0 => format!("context.input.count == {}", 100_000 + number),
             1 => format!("principal.name == \"nobody-{number}\""),
-            2 => format!("context.sandbox.memory > {}", 1_000_000_000_000_i64 + number as i64),
+            2 => format!("context.sandbox.memory > {}", 1_000_000_000_000 + number),
             _ => format!("context.input has colour && context.input.colour == \"hue-{number}\""),
         };
         writeln!(

@@ -45,7 +45,7 @@ pub async fn run() {
             theirs.time(took);
         }
     }
-    let spent = spent.lock().unwrap();
+    let spent = std::mem::take(&mut *spent.lock().unwrap());
     figure("warm.refill_rate", refill, "containers/s");
     figure("warm.call_rate", rate, "calls/s");
     row("warm.calls", ours.len(), "calls");
