@@ -42,9 +42,14 @@ install_engine() {
         || fail "no dockerd here and no apt-get to install one; install a Docker engine and start again"
     say "installing docker.io with apt-get"
     as_root apt-get update -qq || fail "apt-get update failed"
+    local packages=(docker.io iptables)
+    # Newer releases have the client in a package of its own, which docker.io only recommends.
+    if apt-cache policy docker-cli 2> /dev/null | grep -q 'Candidate: [^(]'; then
+        packages+=(docker-cli)
+    fi
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends docker.io iptables > "$log" 2>&1 \
-        || fail "apt-get could not install docker.io"
+        apt-get install -y -qq --no-install-recommends "${packages[@]}" > "$log" 2>&1 \
+        || fail "apt-get could not install ${packages[*]}"
 }
 
 # A bare container has no cgroup file systems, and the engine needs them.

@@ -112,11 +112,11 @@ sources() {
 package_layer() { # IMAGE TAR
     local lines suite
     need_bootstrap
-    lines=$(sources)
+    lines=$(sources) || true
     if [ -z "$lines" ]; then
         say "apt knows no packages yet: apt-get update"
         as_root apt-get update -qq
-        lines=$(sources)
+        lines=$(sources) || true
     fi
     [ -n "$lines" ] || fail "apt lists no Debian or Ubuntu source of this release"
     suite=$(. /etc/os-release && echo "$VERSION_CODENAME")

@@ -35,7 +35,7 @@ pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, S
 pub use lint::{Finding, lint};
 pub use load::{Images, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
-pub use profile::{EgressRule, Limits, Pool, Profile, Runtime, Tier};
+pub use profile::{EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]

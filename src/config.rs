@@ -126,6 +126,7 @@ impl Config {
             .map(Path::to_path_buf)
             .unwrap_or_default();
         config.anchor(&folder);
+        config.sandbox.name_instance(&config.ledger.path);
         config.server.check()?;
         Ok(config)
     }
@@ -137,7 +138,8 @@ impl Config {
             &mut self.sandbox.images,
             &mut self.ledger.path,
         ];
-        for path in paths.into_iter().chain(&mut self.server.ready_file) {
+        let named = [&mut self.server.ready_file, &mut self.sandbox.gate.extra_ca];
+        for path in paths.into_iter().chain(named.into_iter().flatten()) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&*path);
             }

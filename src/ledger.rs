@@ -15,13 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread::{self, JoinHandle};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub use error::Error;
-pub use mask::{MASK, mask_text};
 pub use query::{Break, Page, Query, Verification};
 use record::Row;
 pub use record::{Entry, Latencies, Record, Run};
@@ -30,6 +29,8 @@ use writer::{Order, Upkeep};
 
 /// Rows that may wait for the writer.
 const QUEUE_ROWS: usize = 4096;
+/// Bytes of arguments and reply beyond which a row is made on a thread of its own.
+const LARGE_BYTES: usize = 16 << 10;
 /// Memory of the rows that may wait for the writer, in KiB.
 const QUEUE_KIB: u32 = 64 << 10;
 
@@ -75,7 +76,6 @@ struct Inner {
 struct Writer {
     orders: mpsc::Sender<Order>,
     room: Arc<Semaphore>,
-    retention: Option<SignedDuration>,
 }
 
 impl Ledger {
@@ -104,7 +104,6 @@ impl Ledger {
                     room: Arc::new(Semaphore::new(
                         usize::try_from(QUEUE_KIB).unwrap_or(usize::MAX),
                     )),
-                    retention,
                 }),
                 reader: Mutex::new(reader),
             }),
@@ -128,7 +127,11 @@ impl Ledger {
     /// the database file. A future that is dropped before that may or may not have kept them.
     pub async fn record(&self, record: Record, reply_json: &str) -> Result<(), Error> {
         let writer = self.inner.writer.as_ref().ok_or(Error::Closed)?;
-        let row = Box::new(Row::of_record(record, reply_json, self.inner.keep));
+        let (reply, keep) = (reply_json.to_owned(), self.inner.keep);
+        let large = record.arguments_json.len() + reply.len() > LARGE_BYTES;
+        let make = move || Ok(Box::new(Row::of_record(record, reply, keep)));
+        // Masking and digests of much text take their time, which other calls should not wait for.
+        let row = if large { run_blocking(make).await? } else { make()? };
         let kib = u32::try_from(row.size() / 1024 + 1).unwrap_or(QUEUE_KIB);
         let room = writer.room.clone();
         let permit =
@@ -149,7 +152,8 @@ impl Ledger {
         self.read(move |connection| query::search(connection, &query)).await
     }
 
-    /// `limit` bytes of a call's stored reply from `offset`; `None` when there is no such call.
+    /// `limit` bytes of a call's stored reply from `offset`; `None` when there is no such call. A
+    /// `limit` of 0 tells whose it is and how long.
     pub async fn result(
         &self,
         call_id: &str,
@@ -166,19 +170,6 @@ impl Ledger {
     pub async fn verify(&self) -> Result<Verification, Error> {
         let path = self.inner.path.clone();
         run_blocking(move || query::verify(&store::open_read_only(&path)?)).await
-    }
-
-    /// Removes the records that are past their retention; answers how many were. It also happens by
-    /// itself, once an hour.
-    pub async fn prune(&self) -> Result<u64, Error> {
-        let writer = self.inner.writer.as_ref().ok_or(Error::Closed)?;
-        let Some(retention) = writer.retention else {
-            return Ok(0);
-        };
-        let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
-        let (done, pruned) = oneshot::channel();
-        self.send(Order::Prune { before, done }).await?;
-        pruned.await.map_err(|_closed| Error::Closed)?
     }
 
     /// Writes what was handed in before, and closes the file. Later records are refused.
@@ -206,6 +197,12 @@ impl Ledger {
         })
         .await
     }
+}
+
+/// JSON text with what looks secret masked, for the eyes of a person: a stored reply is kept as the
+/// caller got it.
+pub fn mask_json(text: &str) -> String {
+    mask::Masker::of_tool(None).json(text, usize::MAX)
 }
 
 async fn run_blocking<T: Send + 'static>(

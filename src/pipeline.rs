@@ -170,7 +170,7 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
         facts.handed_over();
-        let run = self.sandbox.run(authorized, events);
+        let run = self.sandbox.run(authorized, events, facts.sight());
         let ran = run.instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))

@@ -56,7 +56,6 @@ pub struct Policies {
     situations: Situations,
     tools: HashMap<String, Prepared>,
     version: String,
-    schema_text: String,
     warnings: Vec<String>,
 }
 
@@ -118,7 +117,6 @@ impl Policies {
             situations,
             tools: prepared,
             version: files.version(&schema_text),
-            schema_text,
             warnings: files.warnings,
         })
     }
@@ -159,11 +157,6 @@ impl Policies {
     /// SHA-256 in hex over the policy files and the schema made from the catalog.
     pub fn version(&self) -> &str {
         &self.version
-    }
-
-    /// The schema that policies are written against, in Cedar's syntax.
-    pub fn schema_text(&self) -> &str {
-        &self.schema_text
     }
 
     /// What a reviewer should know of the set, one line each; none of it keeps it from use.

@@ -17,7 +17,9 @@ mod order;
 mod outcome;
 mod pool;
 mod recipe;
+mod sight;
 mod teardown;
+mod teller;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -34,7 +36,7 @@ use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::{Limits, Tier, Tool};
+use crate::catalog::{LONGEST_WALL, Limits, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
 use engine::Engine;
@@ -44,19 +46,22 @@ use member::{Registry, Yard};
 use order::Order;
 use pool::Pools;
 use recipe::{Images, Owner, Recipe};
+use sight::Seen;
 use teardown::Reaper;
+use teller::Teller;
 
 pub use config::Config;
 pub use egress::GateLimits;
 pub use error::Error;
-pub use facts::{EngineFacts, ImageFact, images, inspect_engine};
+pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
+pub use sight::Sight;
 
 /// Longest drain.
 const DRAIN: Duration = Duration::from_secs(15);
-/// Added to the life of a container over what its age limits allow: the longest call, and slack.
-const LIFE_SLACK: Duration = Duration::from_secs(3600);
+/// Added to the life of a container over what its age limits and the longest call allow.
+const LIFE_SLACK: Duration = Duration::from_secs(600);
 
 /// A call that ran, however it ended.
 #[derive(Debug)]
@@ -96,7 +101,7 @@ impl Sandbox {
         let owner = Owner {
             instance: config.instance.clone(),
             boot: uuid::Uuid::new_v4().simple().to_string(),
-            lifetime: config.idle().max(config.worker_age()) + LIFE_SLACK,
+            lifetime: config.idle().max(config.worker_age()) + LONGEST_WALL + LIFE_SLACK,
         };
         let hub = Arc::new(Hub {
             images: ArcSwap::default(),
@@ -156,14 +161,16 @@ impl Sandbox {
     }
 
     /// Runs an authorized call. An error means that it did not run. Dropping the future cancels the
-    /// call: its tool is killed and its container removed.
+    /// call: its tool is killed and its container removed; `sight` then tells what is known of it.
+    /// A slow listener to `events` does not hold the tool back: it gets larger pieces.
     pub async fn run(
         &self,
         authorized: Authorized,
         events: Option<mpsc::Sender<Event>>,
+        sight: &Sight,
     ) -> Result<Ran, Error> {
         let order = Order::new(&authorized)?;
-        let outcome = self.execute(order, events).await?;
+        let outcome = self.execute(order, events, sight).await?;
         Ok(Ran { authorized, outcome })
     }
 
@@ -186,6 +193,7 @@ impl Sandbox {
         &self,
         order: Order,
         events: Option<mpsc::Sender<Event>>,
+        sight: &Sight,
     ) -> Result<Outcome, Error> {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
@@ -202,18 +210,20 @@ impl Sandbox {
             PoolUse::Cold => "cold",
         };
         counter!("switchboard_sandbox_pool_total", "use" => use_label).increment(1);
-        let outcome = self.serve(&order, &grant, events.as_ref()).await?;
+        let outcome = self.serve(&order, &grant, events, (sight, queue)).await?;
         let end = verdict::label(&outcome.end);
         counter!("switchboard_sandbox_verdicts_total", "end" => end).increment(1);
-        Ok(Outcome { queue, ..outcome })
+        Ok(outcome)
     }
 
     /// One call in a container that is at hand.
+    #[expect(clippy::too_many_lines, reason = "one call, told in the order in which it happens")]
     async fn serve(
         &self,
         order: &Order,
         grant: &Grant,
-        events: Option<&mpsc::Sender<Event>>,
+        events: Option<mpsc::Sender<Event>>,
+        (sight, queue): (&Sight, Duration),
     ) -> Result<Outcome, Error> {
         let begun = Instant::now();
         let mut limits = order.profile.limits;
@@ -229,17 +239,19 @@ impl Sandbox {
             .egress
             .as_ref()
             .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
-        let mut heard = Heard::default();
+        sight.see(seen(grant, queue, limits, seat.as_ref()));
+        let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
         let said = match link.open().await {
             Some(stream) => {
                 let bound = limits.wall + self.hub.config.grace();
-                exchange(stream.compat(), &parcel, bound, events, &mut heard).await
+                exchange(stream.compat(), &parcel, bound, &mut teller, &mut heard).await
             }
             None => Err(Silence::Gone("the container ended before the call".to_owned())),
         };
         if said == Err(Silence::Late) {
-            link.cut();
+            grant.holding.doubt();
         }
+        drop(teller);
         let egress = seat.map(Seat::close).unwrap_or_default();
         let end = match &said {
             Ok(report) => verdict::judge(report, shared),
@@ -258,7 +270,7 @@ impl Sandbox {
             oom_kills: report.oom_kills,
             egress,
             pool: grant.pool,
-            queue: Duration::ZERO,
+            queue,
             sandbox: begun.elapsed().saturating_sub(tool),
             tool,
             cpu: Duration::from_micros(report.cpu_us),
@@ -277,6 +289,19 @@ impl Sandbox {
             Silence::Late if started => End::Timeout,
             Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
         }
+    }
+}
+
+fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>) -> Seen {
+    let member = grant.holding.member();
+    Seen {
+        pool: grant.pool,
+        queue,
+        begun: Instant::now(),
+        image_digest: member.recipe.key.image.clone(),
+        container: member.id.clone(),
+        limits,
+        trail: seat.map(Seat::trail),
     }
 }
 

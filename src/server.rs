@@ -10,7 +10,7 @@ mod reload;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,16 +40,23 @@ pub(crate) struct Daemon {
 
 /// Runs the daemon until SIGTERM or SIGINT, then drains it.
 pub async fn serve(config: Config) -> Result<(), Error> {
+    // First, so that a signal during the start ends in a drain too.
+    let mut signals = Signals::register()?;
     let telemetry = Telemetry::install(&config.telemetry)?;
+    // Before the sandbox sweeps: a daemon that cannot listen must not touch another's containers.
+    let listeners = listen::bind(&config.server).await?;
+    let made = listeners.made();
     let daemon = start(config).await?;
-    let listeners = listen::bind(&daemon.config.server).await?;
     let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
     let health = health::start(&daemon).await;
-    reload::watch(&daemon);
+    reload::watch(&daemon, signals.hangup);
     let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;
     bound.announce(&daemon.config.server)?;
-    until_told_to_stop().await?;
-    drain(&daemon, &health).await;
+    tokio::select! {
+        _ = signals.terminate.recv() => tracing::info!("SIGTERM: draining"),
+        _ = signals.interrupt.recv() => tracing::info!("SIGINT: draining"),
+    }
+    drain(&daemon, &health, made).await;
     telemetry.close();
     Ok(())
 }
@@ -57,6 +64,9 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 async fn start(config: Config) -> Result<Daemon, Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let ledger = Ledger::open(&config.ledger)?;
+    if let Err(error) = config.sandbox.gate.load_roots() {
+        tracing::warn!(%error, "tools cannot reach hosts over TLS");
+    }
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
     let snapshot =
@@ -68,25 +78,38 @@ async fn start(config: Config) -> Result<Daemon, Error> {
     Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })
 }
 
-async fn until_told_to_stop() -> Result<(), Error> {
-    let system = |source| Error::System { what: "cannot wait for signals", source };
-    let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
-    tokio::select! {
-        _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
-        _ = interrupt.recv() => tracing::info!("SIGINT: draining"),
+/// The signals that the daemon answers.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn register() -> Result<Self, Error> {
+        let listen = |kind| {
+            signal(kind).map_err(|source| Error::System { what: "cannot wait for signals", source })
+        };
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
     }
-    Ok(())
 }
 
 /// No new calls; running ones end, or are cancelled at the grace limit; containers gone.
-async fn drain(daemon: &Daemon, health: &health::Health) {
+async fn drain(daemon: &Daemon, health: &health::Health, made: Option<listen::Made>) {
     health.draining().await;
     daemon.pipeline.close();
     daemon.calls.close();
     if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {
         daemon.pipeline.cancel_all();
         ended(&daemon.calls, Duration::from_secs(5), "calls did not end when cancelled").await;
+    }
+    // While it still answers, so that no successor can have its own in this place.
+    if let Some(made) = made {
+        made.remove();
     }
     daemon.stop.cancel();
     health.close().await;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks everything: sets up what is missing, then format, lints, tests and the Python client.
-# Each step runs to its end or its time limit; the summary says how each went.
+# Each step runs to its end or its time limit; the summary says how each went,
+# and its last line how many steps passed and failed.
 #
 #   tests/run.sh             everything
 #   tests/run.sh lint tests  only these steps
@@ -8,6 +9,14 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
+steps=(packages images format lint tests client)
+only=("$@")
+for name in "${only[@]}"; do
+    if [[ " ${steps[*]} " != *" $name "* ]]; then
+        echo "tests/run.sh: there is no step $name; the steps are: ${steps[*]}" >&2
+        exit 2
+    fi
+done
 [ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/tests/run.sh" "$@"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
 
@@ -28,7 +37,6 @@ step() {
     esac
     [ "$status" -eq 0 ] || failed=$((failed + 1))
 }
-only=("$@")
 
 packages() {
     deploy/packages.sh cc=build-essential jq=jq
@@ -69,9 +77,5 @@ step client 900 "${shell[@]}" client
 
 echo
 printf '%s\n' "${results[@]}"
-if [ "$failed" -eq 0 ]; then
-    echo "tests/run.sh: all ${#results[@]} steps passed"
-else
-    echo "tests/run.sh: $failed of ${#results[@]} steps failed"
-fi
+echo "$((${#results[@]} - failed)) passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::file::{Fault, parse_toml};
 use super::units::{Cores, Size, Span};
 
+/// Longest wall time of a call; containers are taken for left over some time after it.
+pub const LONGEST_WALL: Duration = Duration::from_secs(3600);
+/// What the runner of a worker keeps beside the tools: the process that makes helpers, the one in
+/// between while it does, and four helpers that wait.
+const WORKER_OWN: u32 = 6;
+/// Each call's own process, and one more: a thread of the HTTP client, or the helper that is made
+/// while the call ends.
+const WORKER_EACH: u32 = 2;
+
 /// One sandbox profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Profile {
@@ -53,13 +62,14 @@ pub enum Runtime {
 /// Hard limits of one call. Sizes are bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Limits {
-    /// Wall time; default 3 s.
+    /// Wall time; default 3 s, at most 1 h.
     pub wall: Duration,
     /// Memory, without swap; default 512 MiB.
     pub memory: u64,
     /// Processor time in thousandths of a core; default 1000.
     pub cpu_millis: u32,
-    /// Processes and threads; default 64.
+    /// Processes and threads; default 64. In the worker tier, of all calls in the container together,
+    /// and at least 8.
     pub processes: u32,
     /// Standard output and error together; default 1 MiB.
     pub output: u64,
@@ -92,6 +102,12 @@ pub struct Pool {
     pub min: u32,
     /// Never more than so many; default 8.
     pub max: u32,
+}
+
+/// Calls at once for which one container of the worker tier has processes, when each tool is one
+/// process. A profile whose tools start others needs a higher limit.
+pub const fn worker_calls(processes: u32) -> u32 {
+    processes.saturating_sub(WORKER_OWN) / WORKER_EACH
 }
 
 impl Default for Limits {
@@ -165,6 +181,14 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
         return Err(Fault::new("image", "is empty; name an image of sandbox-images"));
     }
     let limits = limits(file.limits)?;
+    if file.tier == Tier::Worker && worker_calls(limits.processes) == 0 {
+        let least = WORKER_OWN + WORKER_EACH;
+        let message = format!(
+            "is too low; the worker tier needs {least}, and {WORKER_EACH} more for each further \
+             call at once"
+        );
+        return Err(Fault::new("limits.processes", message));
+    }
     let egress = match file.egress {
         Some(rules) => Some(rules.into_iter().map(rule).collect::<Result<_, _>>()?),
         None => None,
@@ -204,6 +228,9 @@ fn limits(file: LimitsFile) -> Result<Limits, Fault> {
         inodes: file.inodes.unwrap_or(usual.inodes),
         open_files: file.open_files.unwrap_or(usual.open_files),
     };
+    if limits.wall > LONGEST_WALL {
+        return Err(Fault::new("limits.wall", "is too high; the most is 1h"));
+    }
     // Zero means "no limit" to the engine, so it is never passed on.
     let least = [
         ("wall", limits.wall >= Duration::from_millis(1), "1ms"),

@@ -50,7 +50,8 @@ impl Catalog {
         visible(only).then(|| Arc::clone(only))
     }
 
-    fn unknown(&self, name: &str, visible: &dyn Fn(&Tool) -> bool) -> Error {
+    /// Why there is no tool by this name, with the nearest names that are visible.
+    pub fn unknown(&self, name: &str, visible: &dyn Fn(&Tool) -> bool) -> Error {
         metrics::counter!("switchboard_catalog_unknown_tools_total").increment(1);
         let plain: String = name
             .chars()

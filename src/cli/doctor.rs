@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::policy::Policies;
-use crate::sandbox::{self, EngineFacts};
+use crate::sandbox::{self, EngineFacts, NoLimits};
 use crate::schema::Schemas;
 
 #[derive(Debug, Args)]
@@ -64,6 +64,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
             checks.push(Check::good("configuration", options.config.display().to_string()));
             engine(&sandbox::inspect_engine(&config.sandbox).await, &mut checks);
             policies(&config, &mut checks);
+            checks.push(roots(&config));
             files(&config, &mut checks);
         }
         Err(error) => checks.push(Check::bad("configuration", error.to_string(), "mend the file")),
@@ -109,9 +110,14 @@ fn engine(facts: &EngineFacts, checks: &mut Vec<Check>) {
     checks.push(Check::good("runtimes", facts.runtimes.join(", ")));
     checks.push(match &facts.limits {
         Ok(limits) => Check::good("limits read back", limits.clone()),
-        Err(error) => Check::bad(
+        Err(NoLimits::Untried(why)) => Check::bad(
             "limits read back",
-            error.clone(),
+            format!("not tried: {why}"),
+            "mend the engine and the images first",
+        ),
+        Err(NoLimits::Unenforced(why)) => Check::bad(
+            "limits read back",
+            why.clone(),
             "a limit that does not hold \
             is refused: give the engine the memory, pids and cpu controllers",
         ),
@@ -157,6 +163,18 @@ fn policies(config: &Config, checks: &mut Vec<Check>) {
         Ok(policies) => Check::good("policies", format!("version {}", policies.version())),
         Err(error) => Check::bad("policies", error.to_string(), "the daemon will not start"),
     });
+}
+
+fn roots(config: &Config) -> Check {
+    let mend = "install ca-certificates, or mend sandbox.gate.extra_ca";
+    match config.sandbox.gate.load_roots() {
+        Ok(()) => Check::good("certificates", "trusted ones are there"),
+        Err(error) => Check::warning(
+            "certificates",
+            format!("no tool reaches a host over TLS: {error}"),
+            mend,
+        ),
+    }
 }
 
 fn files(config: &Config, checks: &mut Vec<Check>) {

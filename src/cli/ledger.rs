@@ -17,7 +17,8 @@ use crate::ledger::{self, Entry, Query};
 pub(super) enum Ledger {
     /// Print the newest records, and with --follow each new one.
     Tail(Tail),
-    /// Print one record: who, what, why, how it ended, where the time went.
+    /// Print one record: who, what, why, how it ended, where the time went. What looks secret in the
+    /// reply is masked.
     Show(Show),
     /// Print the records that match, newest first.
     Search(Search),
@@ -134,10 +135,12 @@ fn open(file: File) -> Result<ledger::Ledger, Failed> {
 
 async fn tail(options: Tail) -> Result<ExitCode, Failed> {
     let ledger = open(options.file)?;
-    let query = Query { limit: Some(options.records), ..Query::default() };
+    // The newest is read in any case: new records are those after it.
+    let query = Query { limit: Some(options.records.max(1)), ..Query::default() };
     let mut entries = ledger.search(query).await.map_err(Failed::answer)?;
+    let last = entries.first().map_or(0, |entry| entry.seq);
+    entries.truncate(usize::try_from(options.records).unwrap_or(usize::MAX));
     entries.reverse();
-    let last = entries.last().map_or(0, |entry| entry.seq);
     rows(&entries, options.json, true)?;
     if options.follow { follow(&ledger, last, options.json).await } else { Ok(ExitCode::SUCCESS) }
 }
@@ -160,9 +163,11 @@ async fn since(ledger: &ledger::Ledger, last: u64) -> Result<Vec<Entry>, Failed>
         let query = Query { before_seq, ..Query::default() };
         let page = ledger.search(query).await.map_err(Failed::answer)?;
         let read = page.len();
+        let before = fresh.len();
         fresh.extend(page.into_iter().filter(|entry| entry.seq > last));
-        let complete = read == 0 || fresh.last().is_none_or(|entry| entry.seq <= last + 1);
-        if complete {
+        // Only a page that is fresh throughout can have fresh ones before it. A place that is
+        // missing in the chain must not keep this waiting for it.
+        if read == 0 || fresh.len() < before + read {
             fresh.reverse();
             return Ok(fresh);
         }
@@ -197,7 +202,8 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
     }
     let mut shown = serde_json::to_value(&entry).map_err(Failed::answer)?;
     if let Value::Object(fields) = &mut shown {
-        let parsed = serde_json::from_str(&reply).unwrap_or(Value::String(reply));
+        let masked = ledger::mask_json(&reply);
+        let parsed = serde_json::from_str(&masked).unwrap_or(Value::String(masked));
         fields.insert("reply_json".to_owned(), parsed);
     }
     if options.json {
@@ -238,3 +244,6 @@ fn row(entry: &Entry) -> Vec<String> {
         format!("{}.{}", micros / 1000, micros % 1000 / 100),
     ]
 }
+
+#[cfg(test)]
+mod tests;

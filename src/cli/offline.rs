@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Failed, client, print};
+use crate::call::Failure;
 use crate::catalog::Catalog;
 use crate::schema::Schemas;
 
@@ -24,13 +25,10 @@ pub(super) struct Options {
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let arguments = client::arguments(&options.arguments)?;
     let catalog = load(&options.catalog)?;
-    let tool = catalog.get(&options.tool).cloned().ok_or_else(|| {
-        Failed::usage(format!(
-            "there is no tool `{}` in `{}`; `switchboard tools lint` tells what was left out",
-            options.tool,
-            options.catalog.display()
-        ))
-    })?;
+    let Some(tool) = catalog.find(&options.tool, &|_| true) else {
+        // `switchboard tools lint` tells what was left out of the catalog.
+        return invalid(&catalog.unknown(&options.tool, &|_| true).failure());
+    };
     let (schemas, failed) = Schemas::compile(std::slice::from_ref(&tool));
     if let Some((_, why)) = failed.first() {
         return Err(Failed::usage(format!("the schema of `{}` is unusable: {why}", tool.name)));
@@ -42,17 +40,18 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
             }))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(error) => {
-            let failure = error.failure();
-            print::json(&json!({
-                "valid": false, "arguments": Value::Null, "repairs": [],
-                "error": {
-                    "code": failure.code, "message": failure.message, "details": failure.details,
-                },
-            }))?;
-            Ok(ExitCode::from(1))
-        }
+        Err(error) => invalid(&error.failure()),
     }
+}
+
+fn invalid(failure: &Failure) -> Result<ExitCode, Failed> {
+    print::json(&json!({
+        "valid": false, "arguments": Value::Null, "repairs": [],
+        "error": {
+            "code": failure.code, "message": failure.message, "details": failure.details,
+        },
+    }))?;
+    Ok(ExitCode::from(1))
 }
 
 /// Loads a catalog without an engine: which images are built is not asked, so that the digests of

@@ -19,7 +19,10 @@ pub(super) enum Tools {
     Show(Show),
     /// Report what makes models choose or fill a tool wrongly, and what could not be loaded.
     Lint(Lint),
-    /// Report what an OpenAPI document gives: imported, adapted and skipped operations.
+    /// Report what an OpenAPI document would give: imported, adapted and skipped operations.
+    ///
+    /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
+    /// policies folder once a file `openapi/NAME.toml` there names it and a sandbox profile.
     Import(Import),
 }
 
@@ -159,6 +162,13 @@ fn import(options: &Import) -> Result<ExitCode, Failed> {
         report.imported.len(),
         report.skipped.len(),
         report.ignored
+    ))?;
+    let name = options.document.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().unwrap_or_default();
+    print::text(&format!(
+        "\nNothing was changed. To use it, copy the document to openapi/ in the policies folder, and \
+         write openapi/{stem}.toml:\n\n    document = \"openapi/{name}\"\n    profile = \"PROFILE\"\n\n\
+         PROFILE is a sandbox profile whose `egress` names the document's server."
     ))
 }
 

@@ -39,9 +39,20 @@ fn a_world_open_socket_needs_a_second_word() {
 fn relative_paths_start_at_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.toml");
-    std::fs::write(&path, "[policies]\nfolder = \"policies\"").unwrap();
+    let text = "[policies]\nfolder = \"policies\"\n[sandbox.gate]\nextra_ca = \"ca.pem\"";
+    std::fs::write(&path, text).unwrap();
     let config = Config::read(&path).unwrap();
     assert_eq!(config.policies.folder, folder.path().join("policies"));
+    assert_eq!(config.sandbox.gate.extra_ca, Some(folder.path().join("ca.pem")));
+}
+
+#[test]
+fn daemons_of_one_host_have_names_of_their_own_that_stay() {
+    let name = |text: &str| read(text).unwrap().sandbox.instance;
+    let one = name("[ledger]\npath = \"/a/ledger.db\"");
+    assert_eq!(one, name("[ledger]\npath = \"/a/ledger.db\""));
+    assert_ne!(one, name("[ledger]\npath = \"/b/ledger.db\""));
+    assert_eq!(name("[sandbox]\ninstance = \"mine\""), "mine");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::catalog::Tool;
 
 /// What stands in the place of a masked value.
-pub const MASK: &str = "[masked]";
+pub(super) const MASK: &str = "[masked]";
 
 /// Ends of names, in lower case and without `_` and `-`, whose values are secret.
 const SECRET_NAMES: [&str; 13] = [
@@ -41,6 +41,8 @@ const SECRET_PREFIXES: [(&str, usize); 9] = [
     ("AKIA", 20),
     ("eyJ", 40),
 ];
+/// Digits of the longest personal number.
+const NUMBER_DIGITS: usize = 19;
 /// Schemas nested deeper than this are taken as not annotated.
 const MAX_DEPTH: u32 = 64;
 
@@ -60,16 +62,18 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Arguments as they came, JSON or not. Their spelling is kept when nothing needs a mask, and
+    /// Arguments as they came, JSON or not; only the first `keep` bytes of the answer are right, and
+    /// no more work is done than they need. Their spelling is kept when nothing needs a mask, and
     /// when reading them as JSON lost nothing: a repeated name could hide a secret.
-    pub(super) fn json(&self, text: &str) -> String {
+    pub(super) fn json(&self, text: &str, keep: usize) -> String {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
-            return mask_text(text);
+            return mask_start(text, keep);
         };
         let schemas: Vec<&Value> = self.schema.into_iter().collect();
-        let masked = self.value(&value, &schemas, 0);
+        let mut budget = Budget { left: keep, changed: false };
+        let masked = self.value(&value, &schemas, 0, &mut budget);
         let reprinted = value.to_string();
-        if masked == value && compact(text) == reprinted {
+        if !budget.changed && compact(text) == reprinted {
             text.to_owned()
         } else {
             masked.to_string()
@@ -89,39 +93,60 @@ impl<'a> Masker<'a> {
         mask_text(text)
     }
 
-    fn value(&self, value: &Value, schemas: &[&'a Value], depth: u32) -> Value {
+    fn value(
+        &self,
+        value: &Value,
+        schemas: &[&'a Value],
+        depth: u32,
+        budget: &mut Budget,
+    ) -> Value {
+        if budget.left == 0 {
+            // What stands here is cut off.
+            return Value::Null;
+        }
         if depth > MAX_DEPTH {
-            return Value::String(MASK.to_owned());
+            return budget.mask();
         }
         match value {
-            Value::String(text) => Value::String(mask_text(text)),
+            Value::String(text) => Value::String(budget.text(text)),
             Value::Number(number) => {
                 let text = number.to_string();
-                let masked = mask_text(&text);
-                if masked == text { value.clone() } else { Value::String(masked) }
+                let masked = budget.text(&text);
+                if text.starts_with(&masked) { value.clone() } else { Value::String(masked) }
             }
-            Value::Array(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| {
-                    let below = self.below(schemas, &index.to_string());
-                    self.value(item, &below, depth + 1)
-                })
-                .collect(),
+            Value::Array(items) => {
+                budget.spend(1);
+                let below = self.below(schemas, "0");
+                let secret = is_secret(&below);
+                let mask = |item: &Value| {
+                    if secret && !item.is_null() {
+                        return budget.mask();
+                    }
+                    self.value(item, &below, depth + 1, budget)
+                };
+                items.iter().map(mask).collect()
+            }
             Value::Object(members) => {
+                budget.spend(1);
                 let mask = |(name, member): (&String, &Value)| {
+                    if budget.left == 0 {
+                        return (name.clone(), Value::Null);
+                    }
                     let below = self.below(schemas, name);
                     let secret = is_secret_name(name) || is_secret(&below);
                     let masked = if secret && !member.is_null() {
-                        Value::String(MASK.to_owned())
+                        budget.mask()
                     } else {
-                        self.value(member, &below, depth + 1)
+                        self.value(member, &below, depth + 1, budget)
                     };
                     (name.clone(), masked)
                 };
                 Value::Object(members.iter().map(mask).collect())
             }
-            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Null | Value::Bool(_) => {
+                budget.spend(1);
+                value.clone()
+            }
         }
     }
 
@@ -173,6 +198,31 @@ impl<'a> Masker<'a> {
     }
 }
 
+/// How much of the masked text is still wanted, and whether it differs from what came.
+struct Budget {
+    left: usize,
+    changed: bool,
+}
+
+impl Budget {
+    fn spend(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    fn mask(&mut self) -> Value {
+        self.spend(MASK.len());
+        self.changed = true;
+        Value::String(MASK.to_owned())
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let masked = mask_start(text, self.left);
+        self.spend(masked.len().max(1));
+        self.changed |= !text.starts_with(&masked);
+        masked
+    }
+}
+
 /// JSON text without the white space between its tokens.
 fn compact(text: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
@@ -211,13 +261,28 @@ fn is_secret_name(name: &str) -> bool {
 }
 
 /// Any text, with the patterns of this module masked. The rest stays byte for byte.
-pub fn mask_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+pub(super) fn mask_text(text: &str) -> String {
+    mask_start(text, usize::MAX)
+}
+
+/// As [`mask_text`], but stops once it has `keep` bytes; a pattern is judged as a whole even where
+/// it goes on behind them.
+fn mask_start(text: &str, keep: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(keep));
     let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '-') {
+    // Bytes after the end of the token that was last looked for. All words of a token share its
+    // end, so that each byte is read once for it, however many words there are.
+    let mut after_token = usize::MAX;
+    while out.len() < keep
+        && let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '-')
+    {
         let (before, from) = rest.split_at(start);
         out.push_str(before);
-        let length = sensitive_prefix(from);
+        if from.len() <= after_token {
+            after_token = from.len() - token_length(from);
+        }
+        let token = from.get(..from.len() - after_token).unwrap_or_default();
+        let length = sensitive_prefix(from, token);
         if length > 0 {
             out.push_str(MASK);
             rest = from.get(length..).unwrap_or_default();
@@ -228,12 +293,20 @@ pub fn mask_text(text: &str) -> String {
             rest = after;
         }
     }
-    out.push_str(rest);
+    if out.len() < keep {
+        out.push_str(rest);
+    }
     out
 }
 
+/// Length of the key-like piece with which a text begins.
+fn token_length(text: &str) -> usize {
+    let end = text.find(|c: char| !(is_word(c) || matches!(c, '-' | '.'))).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default().trim_end_matches('.').len()
+}
+
 /// Length of the sensitive piece with which a text begins; 0 when it does not.
-fn sensitive_prefix(text: &str) -> usize {
+fn sensitive_prefix(text: &str, token: &str) -> usize {
     if text.starts_with("-----BEGIN ") {
         let header = text.split_inclusive("-----").nth(1).unwrap_or_default();
         if header.contains("PRIVATE KEY") {
@@ -242,9 +315,6 @@ fn sensitive_prefix(text: &str) -> usize {
             return tail.map_or(text.len(), |tail| end + 9 + tail + 5);
         }
     }
-    let token =
-        text.find(|c: char| !(is_word(c) || matches!(c, '-' | '_' | '.'))).unwrap_or(text.len());
-    let token = text.get(..token).unwrap_or_default().trim_end_matches('.');
     let is_key =
         |(prefix, length): &(&str, usize)| token.starts_with(prefix) && token.len() >= *length;
     if SECRET_PREFIXES.iter().any(is_key) {
@@ -257,26 +327,36 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Length of the personal number with which a text begins; 0 when it does not.
+/// Length of the longest personal number with which a text begins; 0 when it does not. It may be
+/// written in groups, and further groups may follow that are not part of it.
 fn numbers(text: &str) -> usize {
     let mut digits = String::new();
-    let mut length = 0;
+    let (mut length, mut found) = (0, 0);
     let mut bytes = text.bytes().enumerate().peekable();
     while let Some((at, byte)) = bytes.next() {
         let next_is_digit = bytes.peek().is_some_and(|(_, next)| next.is_ascii_digit());
         match byte {
             b'0'..=b'9' => digits.push(char::from(byte)),
             b'x' | b'X' if digits.len() == 17 => digits.push('X'),
-            b' ' | b'-' if next_is_digit && !digits.is_empty() && digits.len() < 20 => continue,
+            b' ' | b'-' if next_is_digit && !digits.is_empty() => {
+                if is_personal(&digits) {
+                    found = length;
+                }
+                continue;
+            }
             _ => break,
+        }
+        if digits.len() > NUMBER_DIGITS {
+            return found;
         }
         length = at + 1;
     }
     let followed = text.get(length..).and_then(|rest| rest.chars().next());
-    if followed.is_some_and(is_word) {
-        return 0;
-    }
-    if is_mobile(&digits) || is_identity(&digits) || is_card(&digits) { length } else { 0 }
+    if !followed.is_some_and(is_word) && is_personal(&digits) { length } else { found }
+}
+
+fn is_personal(digits: &str) -> bool {
+    is_mobile(digits) || is_identity(digits) || is_card(digits)
 }
 
 fn is_mobile(digits: &str) -> bool {

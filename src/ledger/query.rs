@@ -76,12 +76,13 @@ pub struct Break {
     pub reason: String,
 }
 
-const ENTRY: &str = "seq, call_id, time_ms, caller, tenant, conversation, tool, status, code,
-    arguments, facts, length(reply), hash";
+/// What [`read_row`] reads; further columns have the places from 12 on.
+const COLUMNS: &str = "hash, seq, call_id, time_ms, caller, tenant, conversation, tool, status,
+    code, arguments, facts";
 
 /// The record of one call, with its reply.
 pub(super) fn get(connection: &Connection, call_id: &str) -> Result<Option<Entry>, Error> {
-    let sql = format!("SELECT {ENTRY}, reply FROM call WHERE call_id = ?1");
+    let sql = format!("SELECT {COLUMNS}, length(reply), reply FROM call WHERE call_id = ?1");
     let entry = connection
         .prepare_cached(&sql)?
         .query_row([call_id], |row| {
@@ -111,7 +112,7 @@ pub(super) fn search(connection: &Connection, query: &Query) -> Result<Vec<Entry
         ("time_ms < ?", time(query.until)),
         ("seq < ?", before),
     ];
-    let mut sql = format!("SELECT {ENTRY} FROM call WHERE true");
+    let mut sql = format!("SELECT {COLUMNS}, length(reply) FROM call WHERE true");
     let mut values = Vec::new();
     for (condition, value) in conditions {
         if let Some(value) = value {
@@ -216,52 +217,58 @@ fn read_piece(
     after: i64,
     head: i64,
 ) -> Result<Vec<(i64, Row, Hash)>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, call_id, time_ms, caller, tenant, conversation, tool, status, code,
-            arguments, facts, reply, reply_digest, hash
-        FROM call WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3",
-    )?;
+    let sql = format!(
+        "SELECT {COLUMNS}, reply, reply_digest FROM call
+        WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement
         .query_map(params![after, head, PIECE], |row| {
-            let content = Row {
-                call_id: row.get(1)?,
-                time_ms: row.get(2)?,
-                caller: row.get(3)?,
-                tenant: row.get(4)?,
-                conversation: row.get(5)?,
-                tool: row.get(6)?,
-                status: row.get(7)?,
-                code: row.get(8)?,
-                arguments: row.get(9)?,
-                facts: row.get(10)?,
-                reply: row.get(11)?,
-                reply_digest: row.get(12)?,
-            };
-            Ok((row.get(0)?, content, row.get(13)?))
+            let (seq, hash, content) = read_row(row)?;
+            Ok((seq, Row { reply: row.get(12)?, reply_digest: row.get(13)?, ..content }, hash))
         })?
         .collect::<Result<_, _>>()?;
     Ok(rows)
 }
 
 fn read_entry(row: &SqlRow<'_>) -> rusqlite::Result<Entry> {
-    let facts: String = row.get(10)?;
-    let hash: Hash = row.get(12)?;
+    let (seq, hash, content) = read_row(row)?;
+    let facts = content.facts;
     Ok(Entry {
-        seq: unsigned(row.get(0)?),
-        call_id: row.get(1)?,
-        received: Timestamp::from_millisecond(row.get(2)?).unwrap_or_default(),
-        caller: row.get(3)?,
-        tenant: row.get(4)?,
-        conversation: row.get(5)?,
-        tool: row.get(6)?,
-        status: row.get(7)?,
-        code: row.get(8)?,
-        arguments: row.get(9)?,
+        seq: unsigned(seq),
+        call_id: content.call_id,
+        received: Timestamp::from_millisecond(content.time_ms).unwrap_or_default(),
+        caller: content.caller,
+        tenant: content.tenant,
+        conversation: content.conversation,
+        tool: content.tool,
+        status: content.status,
+        code: content.code,
+        arguments: content.arguments,
         facts: serde_json::from_str(&facts).unwrap_or(serde_json::Value::String(facts)),
-        reply_bytes: unsigned(row.get(11)?),
+        reply_bytes: unsigned(row.get(12)?),
         reply_json: None,
         hash: hex::encode(hash),
     })
+}
+
+/// A record's place, its hash, and the record without its reply.
+fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<(i64, Hash, Row)> {
+    let content = Row {
+        call_id: row.get(2)?,
+        time_ms: row.get(3)?,
+        caller: row.get(4)?,
+        tenant: row.get(5)?,
+        conversation: row.get(6)?,
+        tool: row.get(7)?,
+        status: row.get(8)?,
+        code: row.get(9)?,
+        arguments: row.get(10)?,
+        facts: row.get(11)?,
+        reply: Vec::new(),
+        reply_digest: Hash::default(),
+    };
+    Ok((row.get(1)?, row.get(0)?, content))
 }
 
 /// Places and lengths are never negative.

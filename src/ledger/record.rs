@@ -167,10 +167,10 @@ pub(super) struct Row {
 
 impl Row {
     /// Masks, cuts and digests; `keep` is the length in bytes to which arguments are cut.
-    pub(super) fn of_record(record: Record, reply_json: &str, keep: usize) -> Self {
+    pub(super) fn of_record(record: Record, reply_json: String, keep: usize) -> Self {
         let masker = Masker::of_tool(record.tool.as_deref());
         let arguments_bytes = record.arguments_json.len();
-        let mut arguments = masker.json(&record.arguments_json);
+        let mut arguments = masker.json(&record.arguments_json, keep);
         arguments.truncate(arguments.floor_char_boundary(keep));
         let repairs: Vec<Value> = record
             .repairs
@@ -207,8 +207,8 @@ impl Row {
             code: record.code.map(|code| code.as_str().to_owned()),
             arguments,
             facts: facts.to_string(),
-            reply_digest: Sha256::digest(reply_json).into(),
-            reply: reply_json.as_bytes().to_vec(),
+            reply_digest: Sha256::digest(&reply_json).into(),
+            reply: reply_json.into_bytes(),
         }
     }
 

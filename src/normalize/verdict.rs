@@ -119,7 +119,8 @@ fn limited(tool: &Tool, outcome: &Outcome) -> Fault {
             Code::DeadlineExceeded,
             "the caller's deadline passed before the tool had ended",
             json!({"limit_ms": millis(limits.wall)}),
-        ),
+        )
+        .retryable(repeatable(tool)),
         _ => Fault::of(
             Code::ToolTimeout,
             format!(
@@ -139,14 +140,17 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn lost(tool: &Tool, why: &str) -> Fault {
-    // The tool may have done its work, so only what can be done twice may be tried again.
-    let again = tool.idempotent || tool.risk == Risk::Read;
     Fault::of(
         Code::SandboxUnavailable,
         "the sandbox went away while the tool ran: it may or may not have done its work",
         json!({"cause": "lost", "reason": why, "may_have_run": true}),
     )
-    .retryable(again)
+    .retryable(repeatable(tool))
+}
+
+/// Whether a tool that may have done its work may be tried again: only what can be done twice.
+fn repeatable(tool: &Tool) -> bool {
+    tool.idempotent || tool.risk == Risk::Read
 }
 
 /// The fault of a tool that failed after it was kept from connecting somewhere.

@@ -14,7 +14,7 @@ use crate::catalog::{Resolved, Risk, Tool};
 use crate::ledger::{Latencies, Record, Run};
 use crate::normalize::{self, Reply};
 use crate::policy::{self, Authorized, Decision};
-use crate::sandbox::{Outcome, Ran};
+use crate::sandbox::{Outcome, Ran, Sight};
 use crate::schema::{Change, Checked};
 use crate::telemetry;
 
@@ -30,6 +30,8 @@ pub(super) struct Facts {
     repairs: Vec<Change>,
     decision: Option<Decision>,
     outcome: Option<Outcome>,
+    /// What is known of a run that was dropped before it had an outcome.
+    sight: Sight,
     handed_over: bool,
     visit: Option<String>,
     /// The place in the tool's own limit, given back with the record.
@@ -49,6 +51,7 @@ impl Facts {
             repairs: Vec::new(),
             decision: None,
             outcome: None,
+            sight: Sight::default(),
             handed_over: false,
             visit: None,
             place: None,
@@ -105,6 +108,10 @@ impl Facts {
         self.handed_over = true;
     }
 
+    pub(super) const fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
     pub(super) fn ran(&mut self, ran: &Ran) {
         self.outcome = Some(ran.outcome.clone());
     }
@@ -134,7 +141,8 @@ impl Facts {
     /// The one record of the call.
     pub(super) fn record(self, call: &Call, reply: &Reply) -> Record {
         let spent = |stage: &str| self.stages.get(stage).copied();
-        let outcome = self.outcome.as_ref();
+        let seen = self.outcome.is_none().then(|| self.sight.outcome()).flatten();
+        let outcome = self.outcome.as_ref().or(seen.as_ref());
         let latencies = Latencies {
             admit: spent("admit"),
             resolve: spent("resolve"),
@@ -142,7 +150,7 @@ impl Facts {
             authorize: spent("authorize"),
             queue: outcome.map(|outcome| outcome.queue),
             sandbox: outcome.map(|outcome| outcome.sandbox),
-            tool: outcome.map(|outcome| outcome.tool),
+            tool: self.outcome.as_ref().map(|outcome| outcome.tool),
             normalize: spent("shape"),
             total: Some(call.received.elapsed()),
         };

@@ -2,10 +2,11 @@
 //! each step may take.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Error, GateLimits};
 
@@ -17,7 +18,8 @@ pub struct Config {
     /// `unix:///var/run/docker.sock`.
     pub engine: String,
     /// Name of this daemon, unique among all daemons that use the same engine and equal after a
-    /// restart; the sweep removes only containers that carry it. Default: the host's name.
+    /// restart; the sweep removes only containers that carry it. Default: the host's name and eight
+    /// hex digits that stand for the ledger's path.
     pub instance: String,
     /// The file that `sandbox-images/build.sh` writes, with the id of each image. Default
     /// `target/images.toml`.
@@ -45,7 +47,8 @@ pub struct Config {
     pub worker_calls: u64,
     /// Age at which a container of the worker tier is replaced, in seconds. Default 600.
     pub worker_seconds: u64,
-    /// Calls at once in one container of the worker tier. Default 32.
+    /// Calls at once in one container of the worker tier, where its process limit can hold so many:
+    /// 6 processes are the runner's, and 2 are counted for each call. Default 32.
     pub worker_concurrency: u32,
     /// Limits of the egress gate.
     pub gate: GateLimits,
@@ -55,7 +58,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             engine: "unix:///var/run/docker.sock".to_owned(),
-            instance: host_name(),
+            instance: String::new(),
             images: PathBuf::from("target/images.toml"),
             capacity: 64,
             queue: 256,
@@ -74,6 +77,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Names the instance where no name is given: after the host, and after `place`, a path that no
+    /// other daemon of the host has.
+    pub fn name_instance(&mut self, place: &Path) {
+        if self.instance.is_empty() {
+            let hash = hex::encode(Sha256::digest(place.as_os_str().as_encoded_bytes()));
+            let digits: String = hash.chars().take(8).collect();
+            self.instance = format!("{}-{digits}", host_name());
+        }
+    }
+
     /// Refuses settings that cannot work.
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |key, reason: &str| Err(Error::Config { key, reason: reason.to_owned() });

@@ -63,6 +63,11 @@ impl Desk {
 }
 
 impl Seat<'_> {
+    /// Where every attempt of the call is kept, also when the call is dropped.
+    pub(super) fn trail(&self) -> Trail {
+        self.line.trail.clone()
+    }
+
     /// Every attempt of the call. What is still connected is cut.
     pub(super) fn close(self) -> Vec<EgressAttempt> {
         self.line.stop.cancel();

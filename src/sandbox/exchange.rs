@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use switchboard_runner::{HEADER, Kind, MAX_FRAME, Report, Request, frame, parse_header};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
+use super::teller::Teller;
 use super::{Error, Event};
 
 /// Payload of one frame of standard input.
@@ -63,12 +63,12 @@ pub(super) enum Silence {
 }
 
 /// Sends `parcel` and listens until the report, at most for `bound`. What was heard until then is in
-/// `heard`. A slow listener to `events` holds back the tool, never the bound.
+/// `heard`. A slow listener holds back nothing.
 pub(super) async fn exchange<S>(
     stream: S,
     parcel: &Parcel,
     bound: Duration,
-    events: Option<&mpsc::Sender<Event>>,
+    teller: &mut Teller,
     heard: &mut Heard,
 ) -> Result<Report, Silence>
 where
@@ -76,7 +76,7 @@ where
 {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let talk = async {
-        let listen = listen(&mut reader, parcel, events, heard);
+        let listen = listen(&mut reader, parcel, teller, heard);
         let send = async {
             writer.write_all(&parcel.bytes).await?;
             writer.flush().await
@@ -106,12 +106,22 @@ where
 async fn listen<R: AsyncRead + Unpin>(
     reader: &mut R,
     parcel: &Parcel,
-    events: Option<&mpsc::Sender<Event>>,
+    teller: &mut Teller,
     heard: &mut Heard,
 ) -> io::Result<Report> {
     let mut room = usize::try_from(parcel.cap).unwrap_or(usize::MAX);
     loop {
-        let (kind, payload) = read_frame(reader).await?;
+        let (kind, payload) = {
+            let frame = read_frame(reader);
+            tokio::pin!(frame);
+            loop {
+                tokio::select! {
+                    biased;
+                    read = &mut frame => break read?,
+                    () = teller.catch_up() => {}
+                }
+            }
+        };
         let event = match kind {
             Kind::Started => {
                 heard.started = true;
@@ -124,10 +134,7 @@ async fn listen<R: AsyncRead + Unpin>(
                 return Err(wrong("the runner sent a frame that only the daemon may send"));
             }
         };
-        if let Some(events) = events {
-            // Nobody listening any more is no reason to stop the tool.
-            drop(events.send(event).await);
-        }
+        teller.tell(event);
     }
 }
 

@@ -10,11 +10,11 @@ use switchboard_runner::CgroupLimits;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
-use super::Config;
 use super::engine::Engine;
 use super::member::{Registry, Yard};
 use super::recipe::{Images, Owner, Recipe};
 use super::teardown::Reaper;
+use super::{Config, Error};
 
 /// What was found out about the engine. A field that could not be found out says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,7 +32,16 @@ pub struct EngineFacts {
     /// Each image of the images file.
     pub images: Result<Vec<ImageFact>, String>,
     /// The limits that a probe container read back, once they equal what was asked for.
-    pub limits: Result<String, String>,
+    pub limits: Result<String, NoLimits>,
+}
+
+/// Why no limits were read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum NoLimits {
+    /// The engine made a container without them.
+    Unenforced(String),
+    /// There was no container to try them with.
+    Untried(String),
 }
 
 /// One image of the images file.
@@ -65,8 +74,8 @@ pub async fn inspect_engine(config: &Config) -> EngineFacts {
     let images = Images::read(&config.images);
     let limits = match &images {
         Ok(images) if api.is_ok() => probe(config, &engine, images).await,
-        Ok(_) => Err("the engine does not answer".to_owned()),
-        Err(error) => Err(error.line()),
+        Ok(_) => Err(NoLimits::Untried("the engine does not answer".to_owned())),
+        Err(error) => Err(NoLimits::Untried(error.line())),
     };
     let mut runtimes: Vec<String> = info
         .as_ref()
@@ -108,9 +117,12 @@ async fn look_up(engine: &Engine, images: &Images) -> Vec<ImageFact> {
 }
 
 /// Starts one container and compares its limits.
-async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result<String, String> {
-    let name = images.image.keys().min().ok_or("there is no image")?;
-    let recipe = Recipe::probe(name, images).map_err(|error| error.line())?;
+async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result<String, NoLimits> {
+    let untried = |reason: &str| NoLimits::Untried(reason.to_owned());
+    let facts = look_up(engine, images).await;
+    let found = facts.iter().find(|image| image.present);
+    let name = &found.ok_or_else(|| untried("the engine has none of the images"))?.name;
+    let recipe = Recipe::probe(name, images).map_err(|error| untried(&error.line()))?;
     let (waste, queue) = mpsc::unbounded_channel();
     let registry = Registry::new(waste);
     let owner = Owner {
@@ -124,12 +136,13 @@ async fn probe(config: &Config, engine: &Arc<Engine>, images: &Images) -> Result
         owner: owner.clone(),
         tasks: TaskTracker::new(),
     };
-    let permit =
-        Arc::new(Semaphore::new(1)).acquire_owned().await.map_err(|error| error.to_string())?;
+    let permit = Arc::new(Semaphore::new(1)).acquire_owned().await;
+    let permit = permit.map_err(|error| untried(&error.to_string()))?;
     let made = yard.launch(Arc::new(recipe), permit).await;
     let verdict = match &made {
         Ok(member) => Ok(describe(&member.limits)),
-        Err(error) => Err(error.line()),
+        Err(error @ Error::Unenforced { .. }) => Err(NoLimits::Unenforced(error.line())),
+        Err(error) => Err(NoLimits::Untried(error.line())),
     };
     drop(made);
     let reaper = Reaper::new(Arc::clone(engine), registry, owner);

@@ -2,6 +2,7 @@
 //! shared worker, or made for it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::member::{Counted, Member, Yard};
 use super::order::Scope;
-use super::pool::{Asked, Pools};
+use super::pool::{Asked, Pools, Taken};
 use super::recipe::{Images, Key, Recipe};
 use super::teardown::Reaper;
 use super::{Config, Error, PoolUse, Readiness};
@@ -56,7 +57,9 @@ pub(super) struct Post {
 pub(super) struct Worker {
     member: Box<Member>,
     slots: Arc<Semaphore>,
-    served: std::sync::atomic::AtomicU64,
+    served: AtomicU64,
+    /// It did not answer a call in time.
+    doubtful: AtomicBool,
     _counted: Counted,
 }
 
@@ -79,14 +82,13 @@ pub(super) enum Holding {
 /// A container that belongs to one call.
 #[derive(Debug)]
 pub(super) struct Own {
-    member: Box<Member>,
+    taken: Taken,
     hub: Arc<Hub>,
     _counted: Counted,
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.hub.pools().release(&self.member.recipe.key);
         self.hub.changed.notify_one();
     }
 }
@@ -94,8 +96,17 @@ impl Drop for Own {
 impl Holding {
     pub(super) fn member(&self) -> &Member {
         match self {
-            Self::Own(own) => &own.member,
+            Self::Own(own) => &own.taken.member,
             Self::Shared { worker, .. } => &worker.member,
+        }
+    }
+
+    /// The container did not answer a call. One that is the call's own ends now; one that is shared
+    /// gets no further calls, and those that it has go on. The call's stream is reset by its drop.
+    pub(super) fn doubt(&self) {
+        match self {
+            Self::Own(own) => own.taken.member.link().cut(),
+            Self::Shared { worker, .. } => worker.doubtful.store(true, Ordering::Relaxed),
         }
     }
 
@@ -123,8 +134,8 @@ impl Hub {
         recipe: &Arc<Recipe>,
         patience: Duration,
     ) -> Result<Grant, Error> {
-        let (member, pool) = self.obtain(recipe, patience).await?;
-        let own = Own { member, hub: Arc::clone(self), _counted: Counted::new("in_use") };
+        let (taken, pool) = self.obtain(recipe, patience).await?;
+        let own = Own { taken, hub: Arc::clone(self), _counted: Counted::new("in_use") };
         Ok(Grant { holding: Holding::Own(own), pool })
     }
 
@@ -132,7 +143,7 @@ impl Hub {
         &self,
         recipe: &Arc<Recipe>,
         patience: Duration,
-    ) -> Result<(Box<Member>, PoolUse), Error> {
+    ) -> Result<(Taken, PoolUse), Error> {
         if self.stop.is_cancelled() {
             return Err(Self::stopping());
         }
@@ -141,15 +152,16 @@ impl Hub {
         let asked = self.pools().ask(recipe, patience, &self.config);
         self.changed.notify_one();
         let delivery = match asked? {
-            Asked::Ready(member) => return Ok((member, PoolUse::Hit)),
+            Asked::Ready(taken) => return Ok((taken, PoolUse::Hit)),
             Asked::Waiting(delivery) => delivery,
         };
         self.urgent.notify_one();
         match tokio::time::timeout(patience, delivery).await {
             Ok(Ok(delivered)) => {
-                let member = delivered?;
-                let pool = if member.begun < asked_at { PoolUse::Waited } else { PoolUse::Cold };
-                Ok((member, pool))
+                let taken = delivered?;
+                let pool =
+                    if taken.member.begun < asked_at { PoolUse::Waited } else { PoolUse::Cold };
+                Ok((taken, pool))
             }
             Ok(Err(_dropped)) => Err(Self::stopping()),
             Err(_elapsed) => Err(self.waited(patience)),
@@ -210,13 +222,15 @@ impl Hub {
         }
         // The old one ends when its last call does.
         *place = None;
-        let (member, pool) = self.obtain(recipe, patience).await?;
-        self.pools().release(&member.recipe.key);
-        let slots = usize::try_from(self.config.worker_concurrency).unwrap_or(1);
+        let (Taken { member, lease }, pool) = self.obtain(recipe, patience).await?;
+        // A worker is no demand that the reserve must follow.
+        drop(lease);
+        let slots = recipe.places(self.config.worker_concurrency);
         let worker = Arc::new(Worker {
             member,
-            slots: Arc::new(Semaphore::new(slots.max(1))),
-            served: std::sync::atomic::AtomicU64::new(1),
+            slots: Arc::new(Semaphore::new(slots)),
+            served: AtomicU64::new(1),
+            doubtful: AtomicBool::new(false),
             _counted: Counted::new("in_use"),
         });
         *place = Some(Arc::clone(&worker));
@@ -253,13 +267,14 @@ impl Hub {
 
 impl Worker {
     fn is_fit(&self, config: &Config) -> bool {
-        let served = self.served.load(std::sync::atomic::Ordering::Relaxed);
+        let served = self.served.load(Ordering::Relaxed);
         self.member.link().is_alive()
+            && !self.doubtful.load(Ordering::Relaxed)
             && served < config.worker_calls
             && self.member.ready.elapsed() < config.worker_age()
     }
 
     fn count(&self) {
-        self.served.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.served.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -15,6 +15,8 @@ use crate::policy::Authorized;
 
 const HOME: &str = "/tmp";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Bytes of one element of a command line, with the NUL at its end; the kernel takes no more.
+const ELEMENT: usize = 128 << 10;
 const CLIENT: [&str; 3] = ["/runner", "http", "--max-output"];
 
 /// One thing to run in a sandbox.
@@ -89,6 +91,13 @@ pub(super) fn fill(argv: &[String], arguments: &Value) -> Result<Vec<String>, Er
             let text = text_at(arguments, pointer)?;
             if text.contains('\0') {
                 return Err(refused(pointer, "a command line cannot carry a NUL character"));
+            }
+            if text.len() >= ELEMENT {
+                let reason = format!(
+                    "it has {} bytes, and a command line carries fewer than {ELEMENT} in one argument",
+                    text.len()
+                );
+                return Err(refused(pointer, &reason));
             }
             Ok(text)
         })

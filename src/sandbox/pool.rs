@@ -24,7 +24,21 @@ const BACKOFF_LAST: Duration = Duration::from_secs(30);
 const DEGRADED: u32 = 2;
 
 /// What a waiting call gets in the end.
-pub(super) type Delivery = Result<Box<Member>, Error>;
+pub(super) type Delivery = Result<Taken, Error>;
+
+/// A container that left the reserve. It counts as in use while its lease lives, also when the call
+/// that it was sent to is gone before it arrives.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) member: Box<Member>,
+    pub(super) lease: Lease,
+}
+
+/// One of the containers that a pool has in use.
+#[derive(Debug)]
+pub(super) struct Lease {
+    _of: Arc<()>,
+}
 
 /// All pools.
 #[derive(Debug, Default)]
@@ -36,7 +50,7 @@ pub(super) struct Pools {
 #[derive(Debug)]
 pub(super) enum Asked {
     /// It has one.
-    Ready(Box<Member>),
+    Ready(Taken),
     /// It will be told.
     Waiting(oneshot::Receiver<Delivery>),
 }
@@ -56,7 +70,8 @@ struct Pool {
     bounds: Option<catalog::Pool>,
     ready: VecDeque<Box<Member>>,
     starting: usize,
-    in_use: usize,
+    /// Shared with the lease of each container in use.
+    leases: Arc<()>,
     /// Taken from the reserve and not yet replaced.
     unreplaced: usize,
     waiting: VecDeque<oneshot::Sender<Delivery>>,
@@ -139,10 +154,10 @@ impl Pools {
         pool.touched = now;
         while let Some(member) = pool.ready.pop_front() {
             if member.link().is_alive() {
-                pool.in_use += 1;
+                let lease = pool.lease();
                 pool.unreplaced += 1;
                 pool.measure(now);
-                return Ok(Asked::Ready(member));
+                return Ok(Asked::Ready(Taken { member, lease }));
             }
         }
         pool.waiting.retain(|waiter| !waiter.is_closed());
@@ -151,13 +166,6 @@ impl Pools {
         pool.waiting.push_back(deliver);
         pool.measure(now);
         Ok(Asked::Waiting(delivery))
-    }
-
-    /// A call that had a container of this pool has ended.
-    pub(super) fn release(&mut self, key: &Key) {
-        if let Some(pool) = self.by_key.get_mut(key) {
-            pool.in_use = pool.in_use.saturating_sub(1);
-        }
     }
 
     /// Whether a call waits for a container that nobody is making yet.
@@ -211,13 +219,11 @@ impl Pools {
         pool.launch = (pool.launch * 3 + took) / 4;
         let mut offer = member;
         while let Some(waiter) = pool.waiting.pop_front() {
-            pool.in_use += 1;
-            match waiter.send(Ok(offer)) {
+            match waiter.send(Ok(Taken { member: offer, lease: pool.lease() })) {
                 Ok(()) => return None,
-                Err(Ok(back)) => offer = back,
+                Err(Ok(back)) => offer = back.member,
                 Err(Err(_)) => return None,
             }
-            pool.in_use -= 1;
         }
         if pool.bounds.is_none() {
             return Some(offer);
@@ -261,7 +267,7 @@ impl Pools {
             old.extend(out);
         }
         self.by_key.retain(|_, pool| {
-            let busy = pool.starting + pool.in_use + pool.waiting.len() + pool.ready.len() > 0;
+            let busy = pool.starting + pool.in_use() + pool.waiting.len() + pool.ready.len() > 0;
             let asked = now.saturating_duration_since(pool.touched) < idle;
             pool.bounds.is_some() || busy || asked
         });
@@ -302,7 +308,7 @@ impl Pools {
             .map(|pool| Condition {
                 name: pool.recipe.name.clone(),
                 has_members: pool.filled
-                    && (pool.failures < DEGRADED || !pool.ready.is_empty() || pool.in_use > 0),
+                    && (pool.failures < DEGRADED || !pool.ready.is_empty() || pool.in_use() > 0),
                 cause: pool.cause.as_ref().map(|cause| cause.line()),
             })
             .collect()
@@ -321,7 +327,7 @@ impl Pool {
             bounds: None,
             ready: VecDeque::new(),
             starting: 0,
-            in_use: 0,
+            leases: Arc::new(()),
             unreplaced: 0,
             waiting: VecDeque::new(),
             peak: Peak { now: 0, before: 0, turned: now },
@@ -332,6 +338,14 @@ impl Pool {
             filled: false,
             touched: now,
         }
+    }
+
+    fn lease(&self) -> Lease {
+        Lease { _of: Arc::clone(&self.leases) }
+    }
+
+    fn in_use(&self) -> usize {
+        Arc::strong_count(&self.leases).saturating_sub(1)
     }
 
     fn recover(&mut self) {
@@ -360,7 +374,7 @@ impl Pool {
 
     /// Remembers the demand: what was taken and not yet replaced, and what waits.
     fn measure(&mut self, now: Instant) {
-        let demand = self.in_use.max(self.unreplaced) + self.calls_waiting();
+        let demand = self.in_use().max(self.unreplaced) + self.calls_waiting();
         self.peak.see(demand, now);
     }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use switchboard_runner::CgroupLimits;
 
 use super::Error;
-use crate::catalog::{Limits, Profile, Runtime, Tier};
+use crate::catalog::{Limits, Profile, Runtime, Tier, worker_calls};
 
 /// Processes and threads that the runner itself keeps, added to the tool's process limit.
 pub(super) const RUNNER_PROCESSES: u32 = 1;
@@ -94,6 +94,13 @@ impl Recipe {
             },
             name: name.to_owned(),
         })
+    }
+
+    /// Calls at once in one container of the worker tier, at most `wished`: as many as the process
+    /// limit can hold.
+    pub(super) fn places(&self, wished: u32) -> usize {
+        let calls = wished.min(worker_calls(self.key.processes)).max(1);
+        usize::try_from(calls).unwrap_or(1)
     }
 
     /// The body of the create request.

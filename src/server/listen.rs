@@ -1,7 +1,7 @@
 //! The listeners: Unix socket, loopback TCP, and a port for health alone.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,6 +65,32 @@ pub(super) struct Listeners {
     bound: Bound,
 }
 
+/// The socket file that this daemon made.
+#[derive(Debug)]
+pub(super) struct Made {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl Made {
+    fn find(path: &Path) -> std::io::Result<Self> {
+        Ok(Self { path: path.to_owned(), inode: inode(path)? })
+    }
+
+    /// Removes it, unless another one has taken its place.
+    pub(super) fn remove(&self) {
+        if inode(&self.path).ok() == Some(self.inode)
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, socket = %self.path.display(), "the socket stays behind");
+        }
+    }
+}
+
+fn inode(path: &Path) -> std::io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
 /// Binds everything that the configuration names, or nothing.
 pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
     let socket = match config.socket.as_os_str().is_empty() {
@@ -106,6 +132,11 @@ async fn bind_socket(config: &Server) -> Result<UnixListener, Error> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let private = folder.join(format!(".switchboard-{}", std::process::id()));
+    // A killed daemon with our process id left it; in a container every daemon has the same one.
+    match std::fs::remove_dir_all(&private) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
     std::fs::DirBuilder::new().mode(0o700).create(&private).map_err(failed)?;
     let draft = private.join("socket");
     let moved = UnixListener::bind(&draft).and_then(|listener| {
@@ -132,6 +163,11 @@ async fn refuse_live(path: &Path) -> std::io::Result<()> {
 }
 
 impl Listeners {
+    /// The socket's file, for its removal.
+    pub(super) fn made(&self) -> Option<Made> {
+        self.bound.socket.as_deref().and_then(|path| Made::find(path).ok())
+    }
+
     /// Serves in tasks of the daemon until it stops; tells where.
     pub(super) fn serve(
         self,
@@ -196,3 +232,6 @@ fn spawn(
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 use super::Daemon;
@@ -15,10 +15,10 @@ use crate::sandbox;
 const QUIET: Duration = Duration::from_millis(150);
 
 /// Watches in a task of the daemon until it stops.
-pub(super) fn watch(daemon: &Daemon) {
+pub(super) fn watch(daemon: &Daemon, hangup: Signal) {
     let (changed, changes) = mpsc::channel(1);
     let watcher = watcher(daemon, changed.clone());
-    hangups(daemon, changed);
+    hangups(daemon, hangup, changed);
     let (follower, stop) = (daemon.clone(), daemon.stop.clone());
     daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
         follow(&follower, changes).await;
@@ -46,12 +46,9 @@ fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::Recomme
         .ok()
 }
 
-fn hangups(daemon: &Daemon, changed: mpsc::Sender<()>) {
+fn hangups(daemon: &Daemon, mut hangup: Signal, changed: mpsc::Sender<()>) {
     let stop = daemon.stop.clone();
     daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
-        let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-            return;
-        };
         while hangup.recv().await.is_some() {
             changed.try_send(()).ok();
         }
@@ -75,8 +72,8 @@ fn load(daemon: &Daemon) {
     let image = |name: &str| images.get(name).cloned();
     let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, Some(&previous)) {
         Ok(snapshot) => {
-            report(&snapshot);
             daemon.pipeline.replace(snapshot);
+            report(&daemon.pipeline.snapshot());
             "loaded"
         }
         Err(error) => {

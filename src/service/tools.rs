@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
 use crate::proto::tools::tool_service_server::ToolService;
 
-/// Pieces of output that may wait for a slow reader; then the tool waits.
+/// Pieces of output that may wait for a slow reader; then they are put together.
 const WAITING_EVENTS: usize = 64;
 /// Bytes of one page of a result.
 const PAGE_BYTES: u32 = 1 << 20;
@@ -112,7 +112,7 @@ impl ToolService for Tools {
         if self.pipeline.cancel(&id, &peer) {
             return Ok(Response::new(proto::CancelResponse { cancelled: true }));
         }
-        self.recorded(&id, &peer).await?;
+        self.recorded(&id, &peer, 0, 0).await?;
         Ok(Response::new(proto::CancelResponse { cancelled: false }))
     }
 
@@ -123,8 +123,9 @@ impl ToolService for Tools {
         let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
         let asked = request.into_inner();
         let id = wire::named("call_id", asked.call_id)?;
-        let json = self.recorded(&id, &peer).await?;
-        let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.min(PAGE_BYTES) };
-        wire::page(&json, asked.offset, limit).map(Response::new)
+        // The longest character has four bytes.
+        let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.clamp(4, PAGE_BYTES) };
+        let page = self.recorded(&id, &peer, asked.offset, limit).await?;
+        wire::page(page, asked.offset).map(Response::new)
     }
 }

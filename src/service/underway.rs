@@ -14,7 +14,7 @@ use tracing::Instrument;
 use super::{Tools, arrival, status, wire};
 use crate::admission::Peer;
 use crate::call::{Call, CallId, Code};
-use crate::ledger::Entry;
+use crate::ledger::Page;
 use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
 use crate::sandbox::Event;
@@ -71,7 +71,7 @@ impl Tools {
             .pipeline
             .enter(&call.id, &peer)
             .ok_or_else(|| used("is that of a running call"))?;
-        if call.named && self.entry(call.id.as_str()).await?.is_some() {
+        if call.named && self.page(call.id.as_str(), 0, 0).await?.is_some() {
             return Err(used("was used before"));
         }
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
@@ -80,18 +80,23 @@ impl Tools {
         Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
     }
 
-    async fn entry(&self, id: &str) -> Result<Option<Entry>, Status> {
-        let found = self.pipeline.ledger().get(id).await;
+    async fn page(&self, id: &str, offset: u64, limit: u32) -> Result<Option<Page>, Status> {
+        let found = self.pipeline.ledger().result(id, offset, limit).await;
         found.map_err(|error| status::unavailable(Code::LedgerUnavailable, &error.to_string()))
     }
 
-    /// The recorded reply of a call that this caller made.
-    pub(super) async fn recorded(&self, id: &str, peer: &Peer) -> Result<String, Status> {
+    /// A piece of the recorded reply of a call that this caller made.
+    pub(super) async fn recorded(
+        &self,
+        id: &str,
+        peer: &Peer,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Page, Status> {
         let caller = self.pipeline.identify(peer);
-        self.entry(id)
+        self.page(id, offset, limit)
             .await?
-            .filter(|entry| entry.caller == caller.name && entry.tenant == caller.tenant)
-            .and_then(|entry| entry.reply_json)
+            .filter(|page| page.caller == caller.name && page.tenant == caller.tenant)
             .ok_or_else(|| {
                 status::not_found("UNKNOWN_CALL", &format!("you made no call with the id `{id}`"))
             })

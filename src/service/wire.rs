@@ -6,6 +6,7 @@ use tonic::Status;
 
 use crate::call::{Call, CallId};
 use crate::catalog::{Risk, Tool};
+use crate::ledger::Page;
 use crate::normalize::{self, Millis};
 use crate::pipeline::{CallError, Preview, Recorded};
 use crate::proto::tools as proto;
@@ -168,24 +169,23 @@ fn fraction(millis: Option<Millis>) -> f64 {
     millis.map_or(0.0, |millis| Duration::from(millis).as_secs_f64() * 1000.0)
 }
 
-/// One page of a recorded reply. Never splits a character.
-pub(super) fn page(
-    json: &str,
-    offset: u64,
-    limit: u32,
-) -> Result<proto::GetResultResponse, Status> {
+/// One page of a recorded reply, which begins at `offset`. Never splits a character.
+pub(super) fn page(page: Page, offset: u64) -> Result<proto::GetResultResponse, Status> {
     let wrong = |what: &str| status::malformed(&[("offset", what.to_owned())]);
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    if start > json.len() {
+    if offset > page.total {
         return Err(wrong("lies beyond the end"));
     }
-    let rest = json.get(start..).ok_or_else(|| wrong("is not 0 or a next_offset"))?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(4);
-    let page = rest.get(..rest.floor_char_boundary(limit)).unwrap_or(rest);
-    let end = start + page.len();
+    let json = String::from_utf8(page.bytes).or_else(|cut| {
+        let whole = cut.utf8_error().valid_up_to();
+        let mut bytes = cut.into_bytes();
+        bytes.truncate(whole);
+        let text = String::from_utf8(bytes).ok().filter(|text| !text.is_empty());
+        text.ok_or_else(|| wrong("is not 0 or a next_offset"))
+    })?;
+    let end = offset.saturating_add(u64::try_from(json.len()).unwrap_or(u64::MAX));
     Ok(proto::GetResultResponse {
-        json: page.to_owned(),
-        total_bytes: u64::try_from(json.len()).unwrap_or(u64::MAX),
-        next_offset: if end == json.len() { 0 } else { u64::try_from(end).unwrap_or(0) },
+        json,
+        total_bytes: page.total,
+        next_offset: if end >= page.total { 0 } else { end },
     })
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard::proto::tools::CallRequest;
+use switchboard::proto::tools::call_event::Event;
+use tokio_stream::StreamExt;
 
 use crate::daemon::{Daemon, Setup, code, eventually, parsed, request};
 
@@ -204,6 +206,33 @@ async fn a_caller_beyond_its_rate_is_told_when_to_come_back() {
     let details = tonic_types::StatusExt::get_error_details(&status);
     assert_eq!(details.error_info().unwrap().reason, "RATE_LIMITED");
     assert!(details.retry_info().unwrap().retry_delay.unwrap().as_millis() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_with_too_many_calls_in_flight_is_refused_and_the_running_one_goes_on() {
+    let daemon = Setup::new().config("[admission]\nin_flight_per_caller = 1").start().await;
+    let slow = request("probe.slow", "{\"script\":\"sleep 1; echo unharmed\"}");
+    let mut stream = daemon.client().await.call_stream(slow).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let status = daemon.try_call(request("probe.sh", "{\"script\":\"true\"}")).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status:?}");
+    let details = tonic_types::StatusExt::get_error_details(&status);
+    assert_eq!(details.error_info().unwrap().reason, "RATE_LIMITED");
+    assert!(details.retry_info().unwrap().retry_delay.unwrap().as_millis() > 0);
+    let limits = "the command line is another caller, with a limit of its own";
+    let other = daemon.cli(&["call", "probe.sh", "{\"script\":\"true\"}"]);
+    assert_eq!(other.status.code(), Some(0), "{limits}: {other:?}");
+
+    let mut last = None;
+    while let Some(event) = stream.next().await {
+        last = event.unwrap().event;
+    }
+    let Some(Event::Reply(reply)) = last else { panic!("no reply: {last:?}") };
+    assert_eq!(parsed(&reply)["data"], "unharmed\n");
+    eventually("the place is given back", || async {
+        daemon.try_call(request("probe.sh", "{\"script\":\"true\"}")).await.is_ok()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

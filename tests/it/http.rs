@@ -1,12 +1,19 @@
 //! Tools of an OpenAPI document: a request from a sandbox, through the gate, to a real server.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use serde_json::{Value, json};
+use switchboard::proto::tools::tool_service_client::ToolServiceClient;
+use switchboard::proto::tools::{CallRequest, CancelRequest, ListToolsRequest};
+use tokio::sync::Notify;
 
-use crate::daemon::{BINARY, Daemon, Setup, code};
+use crate::daemon::{BINARY, Daemon, Setup, code, http, request};
 
 /// The order service of the quickstart, on a free port.
 struct Orders {
@@ -105,10 +112,142 @@ async fn a_host_that_no_rule_allows_is_refused_and_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_cut_short_is_recorded_with_its_container_and_its_attempts() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let daemon = Setup::new()
+        .edit("openapi/orders.openapi.yaml", "18080", &port)
+        .edit("sandbox/orders.toml", "18080", &port)
+        .start()
+        .await;
+    let id = uuid::Uuid::new_v4().to_string();
+    let arguments = json!({ "customer_id": "C-1001" }).to_string();
+    let call = CallRequest { call_id: id.clone(), ..request("listCustomerOrders", &arguments) };
+    let (mut caller, mut other) = (daemon.client().await, daemon.client().await);
+    let cancel = async {
+        let connection = silent.accept().await.unwrap();
+        other.cancel(CancelRequest { call_id: id.clone() }).await.unwrap();
+        connection
+    };
+    let (status, _connection) = tokio::join!(caller.call(call), cancel);
+    assert_eq!(status.unwrap_err().code(), tonic::Code::Cancelled);
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let line = ["ledger", "search", "--code", "CANCELLED", "--json", "--config", &config];
+    let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
+    let entry: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    let text = entry.to_string();
+    assert!(text.contains("\"egress\"") && text.contains(&format!("127.0.0.1:{port}")), "{text}");
+    assert!(text.contains("\"container\"") && text.contains("sha256:"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_down_is_an_error_of_the_upstream() {
     let orders = Orders::start();
     let daemon = orders.setup().start().await;
     drop(orders);
     let reply = list(&daemon, json!({ "customer_id": "C-1001" })).await;
     assert_eq!(code(&reply), "UPSTREAM_ERROR", "{reply:#}");
+}
+
+/// A document as large services publish them: many operations over a few shared schemas.
+fn large_document(operations: usize) -> Value {
+    let mut paths = serde_json::Map::new();
+    for n in 0..operations / 3 {
+        let body = json!({ "content": { "application/json": {
+            "schema": { "$ref": format!("#/components/schemas/Thing{}", n % 40) } } } });
+        let id = json!({ "name": "id", "in": "path", "required": true,
+            "schema": { "type": "string", "maxLength": 64 } });
+        let page = json!({ "name": "page", "in": "query",
+            "schema": { "type": "integer", "minimum": 1, "maximum": 1000 } });
+        let answers = json!({ "200": { "description": "ok" } });
+        let operation = |verb: &str| format!("{verb}Thing{n}");
+        paths.insert(
+            format!("/area{n}/things"),
+            json!({
+            "get": { "operationId": operation("list"), "summary": format!("Lists things {n}."),
+                "parameters": [page], "responses": answers },
+            "post": { "operationId": operation("create"), "summary": format!("Makes thing {n}."),
+                "requestBody": body, "responses": answers } }),
+        );
+        paths.insert(
+            format!("/area{n}/things/{{id}}"),
+            json!({
+            "get": { "operationId": operation("get"), "summary": format!("Gives thing {n}."),
+                "parameters": [id], "responses": answers } }),
+        );
+    }
+    let thing = |n: usize| {
+        json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "minLength": 1 },
+        "kind": { "type": "string", "enum": ["a", "b", format!("kind-{n}")] },
+        "next": { "$ref": format!("#/components/schemas/Thing{}", n / 4 * 4 + (n + 1) % 4) },
+        "parts": { "type": "array", "items": { "$ref": format!("#/components/schemas/Thing{n}") } } } })
+    };
+    let things = (0..40).map(|n| (format!("Thing{n}"), thing(n)));
+    json!({ "openapi": "3.0.3", "info": { "title": "Large", "version": "1" },
+        "servers": [{ "url": "http://127.0.0.1:1" }], "paths": paths,
+        "components": { "schemas": things.collect::<serde_json::Map<_, _>>() } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_document_is_imported_whole_while_the_daemon_answers() {
+    const OPERATIONS: usize = 1500;
+    let daemon = Setup::new().start().await;
+    let mut client = daemon.client().await;
+    let listed = async |client: &mut ToolServiceClient<_>, prefix: &str| {
+        let mut asked =
+            ListToolsRequest { page_size: 400, name_prefix: prefix.into(), ..Default::default() };
+        let mut names = BTreeSet::new();
+        loop {
+            let page = client.list_tools(asked.clone()).await.unwrap().into_inner();
+            for tool in page.tools {
+                assert!(tool.input_schema_json.len() < 256 << 10, "{} is too large", tool.name);
+                assert!(names.insert(tool.name), "a tool is listed twice");
+            }
+            asked.page_token = page.next_page_token;
+            if asked.page_token.is_empty() {
+                return names;
+            }
+        }
+    };
+    let before = listed(&mut client, "").await;
+    let folder = daemon.setup.policies().join("openapi");
+    let document = large_document(OPERATIONS);
+    std::fs::write(folder.join("large.json"), document.to_string()).unwrap();
+    let skip = daemon.logged();
+    let source = "document = \"openapi/large.json\"\nprofile = \"orders\"\n";
+    std::fs::write(folder.join("large.toml"), source).unwrap();
+
+    let (url, mut slowest) =
+        (format!("http://{}/healthz", daemon.address("metrics")), Duration::ZERO);
+    let expected = format!("\"tools\":{}", before.len() + 1 + OPERATIONS);
+    let mut answered = async |end: &Notify| {
+        let mut tick = tokio::time::interval(Duration::from_millis(20));
+        while end.notified().now_or_never().is_none() {
+            tick.tick().await;
+            let asked = Instant::now();
+            assert_eq!(http(&url).await.0, 200);
+            slowest = slowest.max(asked.elapsed());
+        }
+    };
+    let (daemon, end) = (Arc::new(daemon), Notify::new());
+    let follower = Arc::clone(&daemon);
+    let loaded = async {
+        let line = tokio::task::spawn_blocking(move || follower.log_line(skip, &expected)).await;
+        end.notify_one();
+        line.unwrap()
+    };
+    let (loaded, ()) = tokio::join!(loaded, answered(&end));
+    assert!(loaded.contains("in force"), "{loaded}");
+    assert!(slowest < Duration::from_secs(1), "health took {slowest:?} during the import");
+
+    let after = listed(&mut client, "").await;
+    let new: Vec<_> = after.difference(&before).collect();
+    // Those that change something need a person; they are listed, since one may approve them.
+    assert_eq!(new.len(), OPERATIONS, "{:?}", new.first());
+    assert!(after.is_superset(&before));
+    let reply = daemon.call("getThing7", &json!({ "id": 5 })).await;
+    assert_eq!(code(&reply), "EGRESS_DENIED", "it is called like any other: {reply:#}");
+    let reply = daemon.call("listThing7", &json!({ "page": 1001 })).await;
+    assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "{reply:#}");
 }

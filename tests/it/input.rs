@@ -108,6 +108,11 @@ async fn validate_tells_what_would_run_and_runs_nothing() {
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["arguments"], json!({ "count": 7, "colour": "red", "limit": 20 }));
     assert_eq!(line("{\"count\":[]}").status.code(), Some(1));
+    let output = daemon.cli(&["validate", "--catalog", &policies, "probe.ecko", "{}"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["error"]["code"], "UNKNOWN_TOOL");
+    assert_eq!(told["error"]["details"]["nearest"][0], "probe.echo");
     let output = daemon.cli(&["ledger", "search", "--json", "--config", &config(&daemon)]);
     assert!(output.stdout.is_empty(), "validation leaves no record: {output:?}");
 }

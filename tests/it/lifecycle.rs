@@ -4,11 +4,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use switchboard::proto::tools::call_event::Event;
+use switchboard::proto::tools::tool_service_client::ToolServiceClient;
 use switchboard::proto::tools::{CallRequest, CancelRequest};
 use tokio_stream::StreamExt;
 use tonic::Request;
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
-use crate::daemon::{Setup, code, containers, eventually, parsed, request};
+use crate::daemon::{Setup, code, containers, eventually, http, parsed, request};
 
 fn sh(script: &str) -> CallRequest {
     request("probe.slow", &json!({ "script": script }).to_string())
@@ -151,6 +156,13 @@ async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger
     let found = daemon.client().await.get_result(asked).await.unwrap().into_inner();
     assert_eq!(found.json, before.json);
     assert_eq!(code(&daemon.call("text.stats", &json!({ "text": "after" })).await), "SUCCESS");
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let verified = daemon.cli(&["ledger", "verify", "--config", &config]);
+    assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+    let verified: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(verified["broken"], serde_json::Value::Null);
+    assert!(verified["records"].as_u64().unwrap() >= 2, "{verified}");
+    assert_eq!(verified["records"], verified["head"], "none is missing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,6 +191,7 @@ async fn sigterm_lets_running_calls_end_takes_no_new_ones_and_removes_every_cont
     assert_eq!(parsed(&reply)["data"], "finished\n");
     assert_eq!(daemon.wait(), Some(0));
     assert!(daemon.containers().is_empty());
+    assert!(!daemon.folder().join("daemon.sock").exists());
     drop(late.cancel(CancelRequest::default()).await);
 }
 
@@ -234,9 +247,176 @@ async fn a_changed_catalog_takes_effect_and_a_broken_one_keeps_the_last_good_sta
     assert!(line.contains("last good state stays"), "{line}");
     assert_eq!(code(&daemon.call("text.stats", &json!({ "text": "x" })).await), "SUCCESS");
 
+    let skip = daemon.logged();
     std::fs::remove_file(daemon.setup.policies().join("cedar/broken.cedar")).unwrap();
     std::fs::write(&manifest, good).unwrap();
+    daemon.log_line(skip, "in force");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_alone_reloads() {
+    let setup = Setup::new();
+    // The watcher sees the link, but not what happens to the file that it leads to.
+    let manifest = setup.policies().join("tools/probe-sh.toml");
+    let target = setup.folder.path().join("elsewhere.toml");
+    std::fs::rename(&manifest, &target).unwrap();
+    std::os::unix::fs::symlink(&target, &manifest).unwrap();
+    let daemon = setup.start().await;
+    let description = async || {
+        let asked = switchboard::proto::tools::GetToolRequest { name: "probe.sh".into() };
+        daemon.client().await.get_tool(asked).await.unwrap().into_inner().description
+    };
+    let text = std::fs::read_to_string(&target).unwrap();
+    std::fs::write(&target, text.replace("Runs a shell script.", "Runs it after a signal."))
+        .unwrap();
+    assert!(description().await.starts_with("Runs a shell script."), "nobody has said anything");
     let skip = daemon.logged();
     daemon.signal("HUP");
     daemon.log_line(skip, "in force");
+    assert!(description().await.starts_with("Runs it after a signal."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draining_is_unready_but_alive() {
+    let mut daemon = Setup::new().start().await;
+    let mut stream =
+        daemon.client().await.call_stream(sh("sleep 2; echo finished")).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let url = format!("http://{}", daemon.address("metrics"));
+    daemon.signal("TERM");
+    eventually("readiness tells it", || async { http(&format!("{url}/readyz")).await.0 == 503 })
+        .await;
+    assert!(http(&format!("{url}/readyz")).await.1.contains("draining"));
+    assert_eq!(http(&format!("{url}/healthz")).await.0, 200);
+    let mut health = HealthClient::new(daemon.channel().await);
+    for (name, expected) in [
+        ("", ServingStatus::NotServing),
+        ("switchboard.tools.v1.ToolService", ServingStatus::NotServing),
+        ("liveness", ServingStatus::Serving),
+    ] {
+        let asked = HealthCheckRequest { service: name.to_owned() };
+        assert_eq!(health.check(asked).await.unwrap().into_inner().status(), expected, "{name}");
+    }
+    let mut last = None;
+    while let Some(Ok(event)) = stream.next().await {
+        last = event.event;
+    }
+    let Some(Event::Reply(reply)) = last else { panic!("no reply: {last:?}") };
+    assert_eq!(parsed(&reply)["data"], "finished\n", "all this was asked while the call ran");
+    drop((health, stream));
+    assert_eq!(daemon.wait(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_of_a_millisecond_starts_nothing() {
+    let daemon = Setup::new().start().await;
+    let pool = std::collections::BTreeSet::from_iter(daemon.containers());
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let records = || {
+        let output = daemon.cli(&["ledger", "search", "--json", "--config", &config]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let parse = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines().map(parse).collect::<Vec<_>>()
+    };
+    let mut client = daemon.client().await;
+    // The time may be over before the call has left this process; then nothing is recorded.
+    eventually("late calls are recorded", || {
+        let mut call = Request::new(sh("sleep 27"));
+        call.metadata_mut().insert("grpc-timeout", "1m".parse().unwrap());
+        let (mut client, known) = (client.clone(), records().len());
+        async move {
+            let status = client.call(call).await.unwrap_err();
+            let late = [tonic::Code::DeadlineExceeded, tonic::Code::Cancelled];
+            assert!(late.contains(&status.code()), "{status:?}");
+            known >= 5
+        }
+    })
+    .await;
+    for record in records() {
+        let code = record["code"].as_str().unwrap();
+        assert!(["DEADLINE_EXCEEDED", "CANCELLED"].contains(&code), "{record:#}");
+        assert_eq!(record["facts"]["run"], serde_json::Value::Null, "nothing may run: {record:#}");
+    }
+    assert!(!host_runs("sleep 27"));
+    let now = std::collections::BTreeSet::from_iter(daemon.containers());
+    assert!(now.is_superset(&pool), "no container of the pool was used up");
+    let reply = client.call(sh("echo alive")).await.unwrap().into_inner().reply.unwrap();
+    assert_eq!(parsed(&reply)["data"], "alive\n");
+}
+
+fn open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_calls_leave_no_container_and_no_open_file() {
+    let daemon = Setup::new().config("[admission]\nin_flight_per_caller = 1").start().await;
+    let client = daemon.client().await;
+    let cancelled = async |turn: usize| {
+        let id = uuid::Uuid::new_v4().to_string();
+        let call = CallRequest { call_id: id.clone(), ..sh("sleep 28") };
+        let mut stream = client.clone().call_stream(call).await.unwrap().into_inner();
+        match turn % 4 {
+            // At once, while it may still wait for its container.
+            0 => drop(stream),
+            1 => {
+                while !matches!(
+                    stream.next().await.unwrap().unwrap().event,
+                    Some(Event::Started(_))
+                ) {}
+                drop(stream);
+            }
+            _ => {
+                while !matches!(
+                    stream.next().await.unwrap().unwrap().event,
+                    Some(Event::Started(_))
+                ) {}
+                client.clone().cancel(CancelRequest { call_id: id.clone() }).await.unwrap();
+                while let Some(Ok(_)) = stream.next().await {}
+            }
+        }
+        // With room for one call only, the next one is let in when this one has given it back.
+        recorded(&daemon, &id, "CANCELLED").await;
+    };
+    for turn in 0..4 {
+        cancelled(turn).await;
+    }
+    eventually("no tool sleeps on", || async { !host_runs("sleep 28") }).await;
+    let (files, containers) = (open_files(daemon.pid()), daemon.containers().len());
+    for turn in 0..20 {
+        cancelled(turn).await;
+    }
+    eventually("no tool sleeps on", || async { !host_runs("sleep 28") }).await;
+    eventually("only the pool is left", || async { daemon.containers().len() <= containers + 1 })
+        .await;
+    eventually("no file stays open", || async { open_files(daemon.pid()) <= files + 8 }).await;
+    let reply = client.clone().call(sh("echo alive")).await.unwrap().into_inner().reply.unwrap();
+    assert_eq!(parsed(&reply)["data"], "alive\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_channel_over_the_socket_outlives_restarts_of_the_daemon() {
+    let mut daemon = Setup::new().start().await;
+    let channel = Endpoint::from_shared(daemon.socket()).unwrap().connect().await.unwrap();
+    let client = ToolServiceClient::new(channel);
+    for signal in ["TERM", "KILL", "TERM"] {
+        let call = || request("probe.cat", "{\"text\":\"here\"}");
+        let reply = client.clone().call(call()).await.unwrap().into_inner().reply.unwrap();
+        assert_eq!(parsed(&reply)["data"], "here");
+        daemon.signal(signal);
+        daemon.wait();
+        let status = client.clone().call(call()).await.unwrap_err();
+        assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
+        daemon = daemon.restart().await;
+        eventually("a call that is tried again succeeds", || async {
+            match client.clone().call(call()).await {
+                Ok(_) => true,
+                Err(status) => {
+                    assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
+                    false
+                }
+            }
+        })
+        .await;
+    }
 }

@@ -7,11 +7,13 @@
 )]
 
 mod calls;
+mod cli;
 mod daemon;
 mod engine;
 mod http;
 mod input;
 mod layering;
 mod lifecycle;
+mod sandbox;
 mod traces;
 mod wire;

@@ -1,6 +1,6 @@
 //! What the transport promises: sockets, health, reflection, pages, metrics, exit codes.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use switchboard::proto::tools::{GetResultRequest, ListToolsRequest};
 use tokio_stream::StreamExt;
@@ -85,6 +85,71 @@ async fn the_socket_has_its_mode_and_is_taken_over_only_from_the_dead() {
     let daemon = daemon.restart().await;
     assert_eq!(mode(&socket), 0o600);
     assert_eq!(daemon.cli(&["health"]).status.code(), Some(0));
+}
+
+/// Asks for the health of a daemon as a user who owns nothing.
+fn health_as_nobody(folder: &std::path::Path) -> std::process::Output {
+    // The program itself may lie where that user cannot go.
+    let program = folder.join("switchboard");
+    std::fs::copy(crate::daemon::BINARY, &program).unwrap();
+    let root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let line = ["sudo", "--non-interactive"].into_iter().skip(if root { 2 } else { 0 });
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let line: Vec<_> = line.chain(nobody).collect();
+    std::process::Command::new(line[0])
+        .args(&line[1..])
+        .arg(program)
+        .args(["health", "--endpoint"])
+        .arg(format!("unix://{}", folder.join("daemon.sock").display()))
+        .output()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_cannot_connect_to_the_socket_unless_the_operator_says_so() {
+    for (config, open) in
+        [("", false), ("[server]\nsocket_mode = \"0666\"\nallow_world_socket = true", true)]
+    {
+        let setup = Setup::new().config(config);
+        // Only the mode of the socket itself may stand in the way.
+        let passable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(setup.folder.path(), passable).unwrap();
+        let daemon = setup.start().await;
+        let socket = daemon.folder().join("daemon.sock");
+        let mode = std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if open { 0o666 } else { 0o660 });
+        let output = health_as_nobody(daemon.folder());
+        if open {
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+        } else {
+            assert_eq!(output.status.code(), Some(3), "a stranger could connect: {output:?}");
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert!(told.contains("no daemon answers") && told.contains("ermission"), "{told}");
+        }
+        assert_eq!(daemon.cli(&["health"]).status.code(), Some(0), "its owner can");
+    }
+    let world = Setup::new().config("[server]\nsocket_mode = \"0666\"");
+    let (code, told) = world.refuse();
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("allow_world_socket"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_says_why_not_while_the_process_is_alive() {
+    let setup = Setup::new().config("[sandbox]\nengine = \"unix:///nonexistent/docker.sock\"");
+    let daemon = setup.start_unready().await;
+    let url = format!("http://{}", daemon.address("metrics"));
+    let (status, told) = http(&format!("{url}/readyz")).await;
+    assert_eq!(status, 503, "{told}");
+    assert!(told.contains("engine") || told.contains("docker.sock"), "no reason: `{told}`");
+    assert_eq!(http(&format!("{url}/healthz")).await, (200, "ok\n".to_owned()));
+    assert_eq!(http(&format!("{url}/metrics")).await.0, 200);
+    let mut health = HealthClient::new(daemon.channel().await);
+    for (name, expected) in [("", ServingStatus::NotServing), ("liveness", ServingStatus::Serving)]
+    {
+        let asked = HealthCheckRequest { service: name.to_owned() };
+        assert_eq!(health.check(asked).await.unwrap().into_inner().status(), expected, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -219,6 +219,8 @@ fn profiles_are_checked_and_brought_into_one_spelling() {
     for (text, wanted) in [
         ("imge = 'x'", "did you mean `image`"),
         ("image = 'python'\nlimits.wall = 3", "wall"),
+        ("image = 'python'\nlimits.wall = '3601s'", "limits.wall"),
+        ("image = 'python'\ntier = 'worker'\nlimits.processes = 7", "limits.processes"),
         ("image = 'python'\nlimits.memory = '0B'", "limits.memory"),
         ("image = 'python'\nlimits.processes = 0", "limits.processes"),
         ("image = 'python'\negress = [{host = 'a/b', port = 1}]", "no host"),

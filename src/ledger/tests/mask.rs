@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::mask::Masker;
-use super::super::{MASK, mask_text};
+use super::super::mask::{MASK, Masker, mask_text};
+
+/// No cut.
+const ALL: usize = usize::MAX;
 
 /// A key that belongs to nobody, made here so that no scanner finds it in this file.
 fn key(prefix: &str, length: usize) -> String {
@@ -17,6 +19,7 @@ fn personal_numbers_and_keys_are_masked_and_the_rest_is_kept() {
         ("身份证号：11010119000101017x".to_owned(), "身份证号：[masked]"),
         ("id=110101190001010014;".to_owned(), "id=[masked];"),
         ("110101 19000101 009X".to_owned(), "[masked]"),
+        ("4111 1111 1111 1111 12/30, code 7".to_owned(), "[masked] 12/30, code 7"),
         ("call 13800138000 now".to_owned(), "call [masked] now"),
         ("+8613800138000".to_owned(), "+[masked]"),
         ("card 4111 1111 1111 1111.".to_owned(), "card [masked]."),
@@ -61,6 +64,7 @@ fn harmless_numbers_and_words_are_left_alone() {
 fn annotated_and_named_arguments_are_masked() {
     let schema = json!({ "type": "object", "properties": {
         "pin": { "type": "string", "writeOnly": true },
+        "pins": { "type": "array", "items": { "type": "string", "format": "password" } },
         "code": { "$ref": "#/$defs/code" },
         "users": { "type": "array", "items": { "type": "object", "properties": {
             "pin": { "type": "integer", "format": "password" }, "name": { "type": "string" } } } },
@@ -68,11 +72,11 @@ fn annotated_and_named_arguments_are_masked() {
     let mut tool = crate::ledger::tests::mask::tool(schema);
     tool.aliases.insert("p".into(), "pin".into());
     let masker = Masker::of_tool(Some(&tool));
-    let arguments = r#"{"pin":"1","p":"2","code":"3","n":1.50,"users":[{"pin":4,"name":"x"}],
+    let arguments = r#"{"pin":"1","p":"2","pins":["8",null],"code":"3","n":1.50,"users":[{"pin":4,"name":"x"}],
         "api_key":"5","dbPassword":"6","tokens":7,"Authorization":{"a":1}}"#;
-    let masked: Value = serde_json::from_str(&masker.json(arguments)).unwrap();
+    let masked: Value = serde_json::from_str(&masker.json(arguments, ALL)).unwrap();
     let expected: Value = serde_json::from_str(
-        &r#"{"pin":"@","p":"@","code":"@","n":1.50,"users":[{"pin":"@","name":"x"}],
+        &r#"{"pin":"@","p":"@","pins":["@",null],"code":"@","n":1.50,"users":[{"pin":"@","name":"x"}],
         "api_key":"@","dbPassword":"@","tokens":7,"Authorization":"@"}"#
             .replace('@', MASK),
     )
@@ -87,12 +91,49 @@ fn annotated_and_named_arguments_are_masked() {
 fn spelling_is_kept_unless_it_hides_something() {
     let masker = Masker::of_tool(None);
     for text in ["{ \"a\" : 1.0, \"b\": \"x \\\" y\\\\\", \"c\": [ ] }", "not json 12", ""] {
-        assert_eq!(masker.json(text), text);
+        assert_eq!(masker.json(text, ALL), text);
     }
     let hidden = r#"{"a":{"password":"x"},"a":1}"#;
-    assert_eq!(masker.json(hidden), r#"{"a":1}"#);
-    assert_eq!(masker.json("call 13800138000, broken"), "call [masked], broken");
-    assert_eq!(masker.json("[13800138000]"), r#"["[masked]"]"#);
+    assert_eq!(masker.json(hidden, ALL), r#"{"a":1}"#);
+    assert_eq!(masker.json("call 13800138000, broken", ALL), "call [masked], broken");
+    assert_eq!(masker.json("[13800138000]", ALL), r#"["[masked]"]"#);
+}
+
+#[test]
+fn long_texts_of_one_token_are_read_once() {
+    for piece in ["a-", "1-", "-", "a.", "1 ", "sk-", "-----BEGIN ", "eyJ.", "."] {
+        let text = piece.repeat((256 << 10) / piece.len());
+        let masked = mask_text(&text);
+        let is_key = piece == "sk-" || piece == "eyJ.";
+        assert_eq!(masked.starts_with(MASK), is_key, "{piece}");
+        assert!(is_key || masked == text, "{piece}");
+    }
+}
+
+#[test]
+fn secrets_at_the_cut_are_masked_as_a_whole() {
+    let secret = key("sk-", 40);
+    for keep in 1..60 {
+        for before in [0, 1, 20, 50] {
+            let text = format!("{}{secret} and more", "é ".repeat(before));
+            let whole = mask_text(&text);
+            let json = Value::String(text.clone()).to_string();
+            for (masked, whole) in [
+                (Masker::of_tool(None).json(&text, keep), whole.clone()),
+                (Masker::of_tool(None).json(&json, keep), Value::String(whole).to_string()),
+            ] {
+                let kept = keep.min(whole.len());
+                assert_eq!(masked.as_bytes().get(..kept), whole.as_bytes().get(..kept), "{masked}");
+            }
+        }
+    }
+    let arguments = json!({ "a": "x".repeat(90), "b": ["y".repeat(9), { "c": 1 }], "d": secret });
+    let text = arguments.to_string();
+    let whole = Masker::of_tool(None).json(&text, ALL);
+    for keep in 1..whole.len() {
+        let masked = Masker::of_tool(None).json(&text, keep);
+        assert_eq!(masked.get(..keep), whole.get(..keep));
+    }
 }
 
 fn tool(schema: Value) -> crate::catalog::Tool {

@@ -47,12 +47,14 @@ fn within_v6(address: Ipv6Addr, base: Ipv6Addr, prefix: u32) -> bool {
     address.to_bits() & mask == base.to_bits() & mask
 }
 
-// IANA's special-purpose registries, whatever is not globally reachable; the first match names it.
-const SPECIAL_V4: [(Ipv4Addr, u32, &str); 18] = [
+// IANA's special-purpose registries, whatever is not globally reachable, and the one public address
+// at which a cloud (Azure) serves its machines their settings; the first match names it.
+const SPECIAL_V4: [(Ipv4Addr, u32, &str); 19] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "unspecified"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "shared (carrier-grade NAT)"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "metadata service"),
     (Ipv4Addr::new(169, 254, 169, 254), 32, "metadata service"),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
     (Ipv4Addr::new(172, 16, 0, 0), 12, "private"),

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use super::live::{Room, config, order, profile, shell};
 use crate::call::Code;
-use crate::sandbox::{Config, End, Error};
+use crate::sandbox::{Config, End, Error, Sight};
 
 /// What a fake engine was asked: method and path.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -100,7 +100,7 @@ async fn assert_refused(room: &Room) -> Vec<Error> {
     let calls = (0..20).map(|_| async {
         let mut call = order(&profile, &["true"]);
         call.deadline = Some(begun + Duration::from_secs(3));
-        room.sandbox.execute(call, None).await.unwrap_err()
+        room.sandbox.execute(call, None, &Sight::default()).await.unwrap_err()
     });
     let errors = join_all(calls).await;
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
@@ -130,7 +130,8 @@ async fn without_an_engine_calls_fail_at_once_and_it_is_found_when_it_comes() {
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     let begun = Instant::now();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    let error =
+        room.sandbox.execute(shell(&profile, "true"), None, &Sight::default()).await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert!(matches!(error, Error::EngineAbsent { .. }), "{error:?}");
     assert!(error.failure().retry_after.is_some());
@@ -218,7 +219,8 @@ async fn an_image_that_the_engine_lacks_is_named() {
     room.keep(&[&profile]);
     wait_until(|| room.sandbox.hub.yard.engine.client().is_ok()).await;
     let begun = Instant::now();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    let error =
+        room.sandbox.execute(shell(&profile, "true"), None, &Sight::default()).await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5));
     let failure = error.failure();
     assert_eq!(failure.code, Code::SandboxUnavailable);
@@ -239,7 +241,8 @@ async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = tokio::sync::mpsc::channel(4);
-    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
+    let sight = Sight::default();
+    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events), &sight);
     let cut = async {
         heard.recv().await.expect("started");
         wire.cut();
@@ -249,14 +252,17 @@ async fn an_engine_that_goes_away_under_a_call_loses_it_and_is_found_again() {
     let mut readiness = room.sandbox.readiness();
     let fell = readiness.wait_for(|now| !now.ready);
     tokio::time::timeout(Duration::from_secs(10), fell).await.expect("unready in time").unwrap();
-    let error = room.sandbox.execute(shell(&profile, "true"), None).await.unwrap_err();
+    let error =
+        room.sandbox.execute(shell(&profile, "true"), None, &Sight::default()).await.unwrap_err();
     assert_eq!(error.failure().code, Code::SandboxUnavailable);
 
     let wire = wire.mend();
     room.ready().await;
     let mut end = None;
     for _ in 0..20 {
-        if let Ok(outcome) = room.sandbox.execute(shell(&profile, "exit 7"), None).await {
+        if let Ok(outcome) =
+            room.sandbox.execute(shell(&profile, "exit 7"), None, &Sight::default()).await
+        {
             end = Some(outcome.end);
             break;
         }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::live::{Room, config, order, profile, shell};
 use crate::call::Code;
 use crate::catalog::Profile;
-use crate::sandbox::{Config, End, Error, Event};
+use crate::sandbox::{Config, End, Error, Event, Sight};
 
 fn python(profile: &Arc<Profile>, code: &str) -> crate::sandbox::order::Order {
     order(profile, &["python3", "-c", code])
@@ -88,7 +88,7 @@ async fn the_nearer_of_wall_time_and_deadline_counts() {
 
     let mut late = order(&profile, &["true"]);
     late.deadline = Some(Instant::now());
-    let error = room.sandbox.execute(late, None).await.unwrap_err();
+    let error = room.sandbox.execute(late, None, &Sight::default()).await.unwrap_err();
     assert!(matches!(error, Error::Deadline));
     assert_eq!(error.failure().code, Code::DeadlineExceeded);
     room.close().await;
@@ -118,7 +118,8 @@ async fn a_container_killed_from_outside_is_lost_not_timed_out() {
     room.keep(&[&profile]);
     room.ready().await;
     let (events, mut heard) = mpsc::channel(8);
-    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
+    let sight = Sight::default();
+    let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events), &sight);
     let kill = async {
         assert_eq!(heard.recv().await, Some(Event::Started));
         let hub = &room.sandbox.hub;
@@ -142,7 +143,8 @@ async fn a_drain_ends_running_calls_as_cancelled() {
     room.ready().await;
     let (events, mut heard) = mpsc::channel(8);
     let sandbox = room.sandbox.clone();
-    let call = sandbox.execute(order(&profile, &["sleep", "60"]), Some(events));
+    let sight = Sight::default();
+    let call = sandbox.execute(order(&profile, &["sleep", "60"]), Some(events), &sight);
     let close = async {
         assert_eq!(heard.recv().await, Some(Event::Started));
         room.close().await;
@@ -159,7 +161,8 @@ async fn output_arrives_while_the_tool_runs_and_whole_in_the_end() {
     room.ready().await;
     let (events, mut heard) = mpsc::channel(8);
     let script = "echo one; sleep 0.3; echo two >&2";
-    let call = room.sandbox.execute(shell(&profile, script), Some(events));
+    let sight = Sight::default();
+    let call = room.sandbox.execute(shell(&profile, script), Some(events), &sight);
     let listen = async {
         let mut all = Vec::new();
         while let Some(event) = heard.recv().await {

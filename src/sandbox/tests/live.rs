@@ -16,7 +16,9 @@ use crate::catalog::{Limits, Pool, Profile, Runtime, Tier};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::order::{Order, Scope, environment};
 use crate::sandbox::recipe::{Images, Owner, Recipe};
-use crate::sandbox::{Config, End, Error, Outcome, PoolUse, Sandbox, inspect_engine, keeper};
+use crate::sandbox::{
+    Config, End, Error, Outcome, PoolUse, Sandbox, Sight, inspect_engine, keeper,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -115,7 +117,7 @@ impl Room {
     }
 
     pub(super) async fn run(&self, order: Order) -> Outcome {
-        self.sandbox.execute(order, None).await.expect("runs")
+        self.sandbox.execute(order, None, &Sight::default()).await.expect("runs")
     }
 
     /// Drains, and requires that the engine knows no container of this room any more.
@@ -186,7 +188,8 @@ async fn a_full_queue_refuses_with_a_delay() {
     let profile = Arc::new(profile("shell"));
     room.keep(&[&profile]);
     room.ready().await;
-    let calls = (0..6).map(|_| room.sandbox.execute(shell(&profile, "sleep 0.2"), None));
+    let sight = Sight::default();
+    let calls = (0..6).map(|_| room.sandbox.execute(shell(&profile, "sleep 0.2"), None, &sight));
     let results = futures::future::join_all(calls).await;
     let refused: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert_eq!(refused.len(), 3, "{refused:?}");
@@ -203,7 +206,7 @@ async fn a_full_queue_refuses_with_a_delay() {
     let error = tokio::select! {
         biased;
         outcome = &mut patient => panic!("{outcome:?}"),
-        result = room.sandbox.execute(hasty, None) => result.unwrap_err(),
+        result = room.sandbox.execute(hasty, None, &sight) => result.unwrap_err(),
     };
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");

@@ -16,6 +16,7 @@ use crate::sandbox::exchange::{Heard, Parcel, Silence, exchange};
 use crate::sandbox::order::{environment, fill, parse_answer};
 use crate::sandbox::recipe::{Image, Images, LABEL_BOOT, LABEL_DEADLINE, Owner, Recipe};
 use crate::sandbox::teardown::is_leftover;
+use crate::sandbox::teller::Teller;
 use crate::sandbox::verdict::judge;
 use crate::sandbox::{Config, End, Error, Event};
 
@@ -239,12 +240,15 @@ fn placeholders_take_whole_elements_and_never_a_shell() {
 
 #[test]
 fn an_argument_that_a_command_line_cannot_carry_is_refused() {
-    for (arguments, pointer) in [(json!({}), "/q"), (json!({"q": "a\u{0}b"}), "/q")] {
+    let long = "x".repeat(128 << 10);
+    for arguments in [json!({}), json!({"q": "a\u{0}b"}), json!({ "q": long })] {
         let error = fill(&["{/q}".to_owned()], &arguments).unwrap_err();
         let failure = error.failure();
         assert_eq!(failure.code, Code::SchemaValidationError);
-        assert_eq!(failure.details["pointer"], pointer);
+        assert_eq!(failure.details["pointer"], "/q");
     }
+    let longest = json!({ "q": "x".repeat((128 << 10) - 1) });
+    assert!(fill(&["{/q}".to_owned()], &longest).is_ok());
 }
 
 #[test]
@@ -284,14 +288,14 @@ fn the_http_clients_answer_is_a_line_and_a_body() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let wrong = [
-        Config { engine: "ftp://x".to_owned(), ..Config::default() },
+        Config { engine: "ftp://x".to_owned(), instance: "mine".to_owned(), ..Config::default() },
         Config { instance: String::new(), ..Config::default() },
-        Config { capacity: 0, ..Config::default() },
+        Config { capacity: 0, instance: "mine".to_owned(), ..Config::default() },
     ];
     for config in wrong {
         assert!(matches!(config.check(), Err(Error::Config { .. })), "{config:?}");
     }
-    Config::default().check().unwrap();
+    Config { instance: "mine".to_owned(), ..Config::default() }.check().unwrap();
     assert!(toml::from_str::<Config>("capacity = 3\nqueue_wait_ms = 5").is_ok());
     assert!(toml::from_str::<Config>("capacitty = 3").is_err());
 }
@@ -319,7 +323,7 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
     theirs.shutdown().await.unwrap();
     let parcel = Parcel::pack(&request(8), b"").unwrap();
     let mut heard = Heard::default();
-    let said = exchange(ours, &parcel, BOUND, None, &mut heard).await;
+    let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
     (said, heard)
 }
 
@@ -384,28 +388,41 @@ async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
         writer.write_all(&result("n")).await.unwrap();
         (count, writer)
     };
-    let mut heard = Heard::default();
+    let (mut heard, mut teller) = (Heard::default(), Teller::new(None));
     let (said, (count, _writer)) =
-        tokio::join!(exchange(ours, &parcel, BOUND, None, &mut heard), echo);
+        tokio::join!(exchange(ours, &parcel, BOUND, &mut teller, &mut heard), echo);
     assert!(said.is_ok());
     assert_eq!(count, input.len());
     assert_eq!(heard.stdout, input);
 }
 
 #[tokio::test]
-async fn a_listener_that_does_not_read_holds_the_tool_but_not_the_bound() {
+async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later() {
     let (ours, mut theirs) = tokio::io::duplex(1 << 20);
     let mut bytes = frame(Kind::Started, b"");
-    bytes.extend(frame(Kind::Stdout, b"x"));
+    for _ in 0..4 {
+        bytes.extend(frame(Kind::Stdout, b"x"));
+        bytes.extend(frame(Kind::Stderr, b"y"));
+    }
     bytes.extend(result("n"));
     theirs.write_all(&bytes).await.unwrap();
-    let (events, mut listener) = tokio::sync::mpsc::channel(1);
+    let (events, mut listener) = tokio::sync::mpsc::channel(4);
     let parcel = Parcel::pack(&request(8), b"").unwrap();
-    let mut heard = Heard::default();
-    let bound = Duration::from_millis(50);
-    let said = exchange(ours, &parcel, bound, Some(&events), &mut heard).await;
-    assert_eq!(said, Err(Silence::Late));
-    assert_eq!(listener.recv().await, Some(Event::Started));
+    let (mut heard, mut teller) = (Heard::default(), Teller::new(Some(events)));
+    let said = exchange(ours, &parcel, BOUND, &mut teller, &mut heard).await;
+    assert!(said.is_ok());
+    drop(teller);
+    let mut all = Vec::new();
+    while let Some(event) = listener.recv().await {
+        all.push(event);
+    }
+    let told = [
+        Event::Started,
+        Event::Stdout("x".into()),
+        Event::Stdout("xxx".into()),
+        Event::Stderr("yyyy".into()),
+    ];
+    assert_eq!(all, told);
 }
 
 #[test]

@@ -37,6 +37,21 @@ async fn calls_of_one_scope_share_a_container_and_other_scopes_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_takes_no_more_calls_at_once_than_its_process_limit_holds() {
+    let room = Room::open(config()).await;
+    let mut small = Profile { tier: Tier::Worker, ..profile("shell") };
+    small.limits.processes = 16;
+    let small = Arc::new(small);
+    room.keep(&[&small]);
+    room.ready().await;
+    let calls = (0..60).map(|_| room.run(order(&small, &["sleep", "0.1"])));
+    for outcome in join_all(calls).await {
+        assert_eq!(outcome.end, End::Exited(0));
+    }
+    room.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_is_replaced_after_its_calls() {
     let room = Room::open(Config { worker_calls: 3, ..config() }).await;
     let profile = worker();

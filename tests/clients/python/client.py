@@ -17,8 +17,10 @@ PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
 FILE = "switchboard/tools/v1/tools.proto"
 SERVICE = "switchboard.tools.v1.ToolService"
 
-# UNAVAILABLE means that no tool ran: the daemon restarts, drains or has no sandbox to give. The
-# channel then waits and sends again by itself.
+# UNAVAILABLE means that the tool did not run, or is one that may run twice: the daemon restarts,
+# drains, has no sandbox to give or lost one. Sending again is safe, and the channel does so by itself.
+# A connection that breaks during a call gives UNAVAILABLE too, made by gRPC on this side, and then
+# the tool may have run: give an idempotency_key to a call that must not run twice.
 SERVICE_CONFIG = json.dumps({
     "methodConfig": [{
         "name": [{"service": SERVICE}],
