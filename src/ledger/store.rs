@@ -18,7 +18,10 @@ const FORMAT: i64 = 1;
 /// How long a statement waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length to which the log is cut back after it was longer.
-const LOG_BYTES: i64 = 64 << 20;
+const LOG_BYTES: i64 = 192 << 20;
+/// Bytes of a page. A commit writes whole pages, one for each index at least, to the log: small ones
+/// keep it short.
+const PAGE_BYTES: i64 = 1024;
 
 /// Columns of `call` are the record; `chain` has one row: the record before the oldest one kept
 /// (all zero in a new ledger), and the newest one.
@@ -70,7 +73,9 @@ impl Store {
         let lock = prepare(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = connect(path, flags)?;
-        identify(&connection, path)?;
+        if identify(&connection, path)? == 0 {
+            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        }
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
             .map_err(|error| explain(error, path))?;

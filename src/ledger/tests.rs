@@ -219,6 +219,23 @@ async fn records_past_their_retention_go_and_the_chain_still_holds() {
 }
 
 #[tokio::test]
+async fn short_log_is_flushed_and_a_long_one_written_back() {
+    let (folder, ledger) = fresh();
+    keep(&ledger, 3).await;
+    let mut log = writer::Log::open(&config(&folder).path).unwrap();
+    let (orders, _inbox) = tokio::sync::mpsc::channel(1);
+    assert_eq!(log.tend(&orders).unwrap(), writer::FLUSH_EVERY);
+    assert!(log.pending().unwrap() > 0);
+    let reply = "x".repeat(6 << 20);
+    for _ in 0..3 {
+        ledger.record(record("large"), &reply).await.unwrap();
+    }
+    // The ledger's own upkeep may be first with it.
+    log.tend(&orders).unwrap();
+    assert!(log.pending().unwrap() < writer::LONG_LOG);
+}
+
+#[tokio::test]
 async fn ledger_that_was_emptied_by_pruning_opens_again() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&config(&folder)).unwrap();

@@ -2,10 +2,11 @@
 //! commit was under way goes into the next, and each sender hears of its own row after the commit.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
@@ -21,12 +22,18 @@ const BATCH_ROWS: usize = 256;
 const BATCH_BYTES: usize = 4 << 20;
 /// Records that one transaction prunes, so that calls do not wait for long.
 const PRUNE_ROWS: i64 = 500;
-/// How often the log is flushed to the disk and written back.
-const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// How often the log is flushed to the disk.
+pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// How often records past their retention are looked for.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// Pages of the log beyond which the writer itself writes them back, so that it can begin anew.
-const LOG_PAGES: i64 = 16_384;
+/// Bytes of the log from which on it is written back too. Once all of it is, it begins anew, and its
+/// first row then waits for the disk: so not while it is short.
+pub(super) const LONG_LOG: i64 = 16 << 20;
+/// How often a long log is written back.
+const CATCH_UP_EVERY: Duration = Duration::from_millis(100);
+/// Bytes of the log beyond which the writer itself writes back what is left, so that it can begin
+/// anew also while calls come in without a pause.
+const LONGEST_LOG: i64 = 128 << 20;
 
 /// What the writer can be told.
 #[derive(Debug)]
@@ -73,7 +80,7 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>, upkeep: U
                 // Whoever asked may have gone; the records are gone all the same.
                 let _gone = done.send(result);
             }
-            Order::Flush => flush(&store.connection),
+            Order::Flush => write_back(&store.connection),
             Order::Close { done } => {
                 drop(orders);
                 end(store, upkeep);
@@ -234,16 +241,65 @@ fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
     Ok(u64::try_from(rows).unwrap_or(u64::MAX))
 }
 
-/// Flushes the log to the disk and writes it back; the answer is the log's length in pages.
-fn checkpoint(connection: &Connection) -> Result<i64, Error> {
-    let pages = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1))?;
-    Ok(pages)
-}
-
-fn flush(connection: &Connection) {
-    if let Err(error) = checkpoint(connection) {
+fn write_back(connection: &Connection) {
+    let passive = "PRAGMA wal_checkpoint(PASSIVE)";
+    if let Err(error) = connection.query_row(passive, [], |_| Ok(())) {
         // Nothing is lost by it: the records are in the log.
         tracing::warn!(%error, "the ledger's log cannot be written back");
+    }
+}
+
+/// The log beside the database, as upkeep sees it.
+#[derive(Debug)]
+pub(super) struct Log {
+    connection: Connection,
+    path: PathBuf,
+    page_bytes: i64,
+    flushed: Option<SystemTime>,
+}
+
+impl Log {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let connection = store::open_beside(path)?;
+        let page_bytes = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        Ok(Self { connection, path: log.into(), page_bytes, flushed: None })
+    }
+
+    /// Bytes of the log, when some of them are not written back yet.
+    pub(super) fn pending(&self) -> Result<i64, Error> {
+        let look = "PRAGMA wal_checkpoint(NOOP)";
+        let (pages, done): (i64, i64) =
+            self.connection.query_row(look, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+        Ok(if pages > done { pages.saturating_mul(self.page_bytes) } else { 0 })
+    }
+
+    /// Flushes the log to the disk, and writes a long one back; says when to do so again.
+    pub(super) fn tend(&mut self, orders: &mpsc::Sender<Order>) -> Result<Duration, Error> {
+        let pending = self.pending()?;
+        if pending < LONG_LOG {
+            self.flush()?;
+            return Ok(FLUSH_EVERY);
+        }
+        write_back(&self.connection);
+        if pending > LONGEST_LOG {
+            // A full queue means that the writer is busy; the next time will do.
+            let _later = orders.try_send(Order::Flush);
+        }
+        Ok(CATCH_UP_EVERY)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let failed =
+            |source| Error::Open { path: self.path.clone(), source: std::sync::Arc::new(source) };
+        let written = std::fs::metadata(&self.path).and_then(|log| log.modified());
+        let written = written.map_err(failed)?;
+        if self.flushed != Some(written) {
+            File::open(&self.path).and_then(|log| log.sync_data()).map_err(failed)?;
+            self.flushed = Some(written);
+        }
+        Ok(())
     }
 }
 
@@ -255,27 +311,22 @@ pub(super) fn maintain(
     stop: &Receiver<()>,
     retention: Option<SignedDuration>,
 ) {
-    let connection = match store::open_beside(path) {
-        Ok(connection) => connection,
+    let mut log = match Log::open(path) {
+        Ok(log) => log,
         Err(error) => {
             tracing::error!(%error, "the ledger has no upkeep");
             return;
         }
     };
-    let mut pruned: Option<Instant> = None;
-    while stop.recv_timeout(FLUSH_EVERY) == Err(RecvTimeoutError::Timeout) {
+    let (mut pruned, mut pause): (Option<Instant>, Duration) = (None, FLUSH_EVERY);
+    while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let Some(orders) = orders.upgrade() else {
             return;
         };
-        match checkpoint(&connection) {
-            // While calls come in without a pause, only the writer can write back all of the log.
-            Ok(pages) if pages > LOG_PAGES => {
-                // A full queue means that the writer is busy; the next second will do.
-                let _later = orders.try_send(Order::Flush);
-            }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the ledger's log cannot be written back"),
-        }
+        pause = log.tend(&orders).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the ledger's log cannot be flushed");
+            FLUSH_EVERY
+        });
         if let Some(retention) = retention
             && pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY)
         {

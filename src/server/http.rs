@@ -1,5 +1,7 @@
 //! `/healthz` (the process runs), `/readyz` (it can run tools; else why not) and `/metrics`.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -10,6 +12,9 @@ use tokio::net::TcpListener;
 
 use super::Daemon;
 
+/// How often the samples of the histograms are counted.
+const TIDY_EVERY: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Clone)]
 struct Shared {
     daemon: Daemon,
@@ -18,6 +23,8 @@ struct Shared {
 
 /// Serves in a task of the daemon until it stops.
 pub(super) fn serve(daemon: &Daemon, listener: Option<TcpListener>, metrics: PrometheusHandle) {
+    let (stop, kept) = (daemon.stop.clone(), metrics.clone());
+    daemon.tasks.spawn(async move { stop.run_until_cancelled(tidy(kept)).await });
     let Some(listener) = listener else { return };
     let shared = Shared { daemon: daemon.clone(), metrics };
     let stop = daemon.stop.clone();
@@ -32,6 +39,15 @@ pub(super) fn serve(daemon: &Daemon, listener: Option<TcpListener>, metrics: Pro
             tracing::error!(%error, "the metrics listener ended");
         }
     });
+}
+
+/// Counts samples, which wait in memory until then, also where nobody asks for metrics.
+async fn tidy(metrics: PrometheusHandle) {
+    let mut tick = tokio::time::interval(TIDY_EVERY);
+    loop {
+        tick.tick().await;
+        metrics.run_upkeep();
+    }
 }
 
 async fn readyz(State(shared): State<Shared>) -> impl IntoResponse {

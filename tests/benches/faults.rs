@@ -18,6 +18,7 @@ const CALLS: usize = 1000;
 const CALLERS: usize = 6;
 
 /// One kind of call.
+#[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     tool: &'static str,

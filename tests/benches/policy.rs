@@ -1,4 +1,4 @@
-//! One decision with few and with a hundred policies, in this process; and the import of a large
+//! One decision with few policies and with a hundred, in this process; and the import of a large
 //! OpenAPI document by the command line, with the peak of its memory.
 
 use std::fmt::Write as _;
@@ -15,14 +15,19 @@ use crate::daemon::{BINARY, Setup};
 use crate::measure::{Samples, figure, peak, row};
 
 const DECISIONS: usize = 20_000;
-const POLICIES: usize = 100;
+const POLICIES: i64 = 100;
 const OPERATIONS: usize = 1200;
 
 pub fn run() {
     let few = Setup::new();
-    let many = Setup::new().policy("cedar/many.cedar", &policies());
-    // In turns, so that a busy moment meets both.
-    let folders = [("default", few.policies()), ("hundred", many.policies())];
+    let spread = Setup::new().policy("cedar/many.cedar", &policies(4));
+    let heaped = Setup::new().policy("cedar/many.cedar", &policies(1));
+    // In turns, so that a busy moment meets all.
+    let folders = [
+        ("default", few.policies()),
+        ("hundred", spread.policies()),
+        ("hundred_on_one_tool", heaped.policies()),
+    ];
     let snapshots = folders.map(|(name, folder)| (name, load(&folder), Samples::default()));
     let mut snapshots = Vec::from(snapshots);
     for _ in 0..5 {
@@ -60,20 +65,29 @@ fn decide(snapshot: &Snapshot, seen: &mut Samples) {
     }
 }
 
-/// Policies that all concern the tool in question and read its arguments, its caller and its sandbox.
-fn policies() -> String {
+/// A hundred policies that read arguments, caller and sandbox. Each `nth` of them concerns the tool in
+/// question, the others one of four other tools.
+fn policies(nth: i64) -> String {
     let mut text = String::new();
     for number in 0..POLICIES {
-        let when = match number % 4 {
-            0 => format!("context.input.count == {}", 100_000 + number),
-            1 => format!("principal.name == \"nobody-{number}\""),
-            2 => format!("context.sandbox.memory > {}", 1_000_000_000_000_i64 + number as i64),
-            _ => format!("context.input has colour && context.input.colour == \"hue-{number}\""),
+        let (tool, inputs) = match number % nth {
+            0 => ("probe.echo", true),
+            1 => ("text.stats", false),
+            2 => ("probe.cat", false),
+            _ => ("probe.sh", false),
+        };
+        let when = match number / nth % 4 {
+            0 if inputs => format!("context.input.count == {}", 100_000 + number),
+            1 if inputs => {
+                format!("context.input has colour && context.input.colour == \"hue-{number}\"")
+            }
+            2 => format!("context.sandbox.memory > {}", 1_000_000_000_000 + number),
+            _ => format!("principal.name == \"nobody-{number}\""),
         };
         writeln!(
             text,
             "@id(\"bench-{number}\")\n@owner(\"bench\")\nforbid (principal, action == \
-             Switchboard::Action::\"probe.echo\", resource)\nwhen {{ {when} }};"
+             Switchboard::Action::\"{tool}\", resource)\nwhen {{ {when} }};"
         )
         .unwrap();
     }

@@ -45,11 +45,7 @@ pub async fn run() {
             theirs.time(took);
         }
     }
-    figures(refill, rate, (&ours, &theirs), &spent.lock().unwrap());
-    assert_eq!(engine.left().await, 0, "the bench left containers of its own");
-}
-
-fn figures(refill: f64, rate: f64, (ours, theirs): (&Samples, &Samples), spent: &Spent) {
+    let spent = std::mem::take(&mut *spent.lock().unwrap());
     figure("warm.refill_rate", refill, "containers/s");
     figure("warm.call_rate", rate, "calls/s");
     row("warm.calls", ours.len(), "calls");
@@ -66,6 +62,7 @@ fn figures(refill: f64, rate: f64, (ours, theirs): (&Samples, &Samples), spent: 
     figure("warm.docker_run_p50", theirs.median(), "ms");
     figure("warm.ratio", theirs.median() / ours.median(), "times faster");
     figure("warm.ratio_of_least", theirs.least() / ours.least(), "times faster");
+    assert_eq!(engine.left().await, 0, "the bench left containers of its own");
 }
 
 /// The rate at which containers are used and replaced when calls never cease.
