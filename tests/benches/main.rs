@@ -11,8 +11,6 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_possible_wrap,
-    clippy::needless_pass_by_value,
     reason = "a bench may fail, prints its rows, shares a harness, and its figures are no ledger"
 )]
 
