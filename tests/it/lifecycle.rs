@@ -131,8 +131,8 @@ async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger
         async move { client.call(sh(&format!("sleep 2{n:02}"))).await }
     }));
     let killed = async {
-        eventually("some calls run", || async {
-            (0..50).filter(|n| host_runs(&format!("sleep 2{n:02}"))).count() >= 8
+        eventually("all calls run", || async {
+            (0..50).filter(|n| host_runs(&format!("sleep 2{n:02}"))).count() >= 50
         })
         .await;
         daemon.signal("KILL");
@@ -146,7 +146,7 @@ async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger
         containers(&instance).is_empty()
     })
     .await;
-    assert!(died.elapsed() < Duration::from_secs(10), "{:?}", died.elapsed());
+    assert!(died.elapsed() < Duration::from_secs(5), "{:?}", died.elapsed());
 
     let daemon = daemon.restart().await;
     let asked = switchboard::proto::tools::GetResultRequest {
