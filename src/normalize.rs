@@ -3,6 +3,7 @@
 
 mod body;
 mod charset;
+mod flags;
 mod metadata;
 mod output;
 mod stream;
@@ -18,6 +19,7 @@ use crate::catalog::Tool;
 use crate::sandbox::{Outcome, Ran};
 use crate::schema::{Change, Schemas};
 
+pub use flags::Flag;
 pub use metadata::{Attempt, Metadata, Millis, Note};
 pub use output::Form;
 
@@ -103,6 +105,7 @@ fn finish(
     metadata.next_link = content.next_link;
     metadata.logs = content.logs;
     metadata.notes = content.notes;
+    metadata.flags = flags::find(&data, &metadata.logs, &metadata.stderr);
     metadata.retry_after_ms =
         fault.as_ref().and_then(|fault| fault.failure.retry_after).map(Millis::from);
     let code = fault.as_ref().map_or("OK", |fault| fault.failure.code.as_str());

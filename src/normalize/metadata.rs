@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Number;
 
+use super::flags::Flag;
 use super::output::{Form, clean_tail};
 use crate::call::Call;
 use crate::catalog::Tool;
@@ -80,6 +81,10 @@ pub struct Metadata {
     /// What was odd about the output. Absent when nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// Places in data, `logs` and `stderr` that read like instructions to a model, the first 16. They
+    /// are still only information. Absent where none was found, which proves nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// Processes that the kernel killed for want of memory, the tool's own or a child of it.
     /// Absent when there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -153,6 +158,7 @@ impl Metadata {
             logs: String::new(),
             stderr: String::new(),
             notes: Vec::new(),
+            flags: Vec::new(),
             oom_kills: 0,
             egress: Vec::new(),
             retry_after_ms: None,

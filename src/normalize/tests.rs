@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod flags;
 mod outputs;
 
 use std::sync::Arc;
