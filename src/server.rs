@@ -6,6 +6,7 @@ mod http;
 mod janitor;
 mod listen;
 mod reload;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +73,7 @@ async fn start(config: Config) -> Result<Daemon, Error> {
     let snapshot =
         Snapshot::load(&config.policies.folder, &|name| images.get(name).cloned(), None)?;
     reload::report(&snapshot);
-    let admission = Admission::new(config.admission.clone());
+    let admission = Admission::new(config.admission.clone())?;
     let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
     Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })

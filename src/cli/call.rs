@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use prost::Message;
-use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use tonic_types::{StatusExt, pb};
 
 use super::client::{self, Where};
 use super::{Failed, print};
 use crate::proto::REPLY_TYPE_URL;
-use crate::proto::tools::tool_service_client::ToolServiceClient;
 use crate::proto::tools::{CallRequest, GetResultRequest, Reply, reply};
 
 #[derive(Debug, Args)]
@@ -62,7 +60,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
 }
 
 /// The reply that a status stands for: among its details, or by the call's id.
-async fn reply_of(client: &mut ToolServiceClient<Channel>, status: &Status) -> Option<String> {
+async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String> {
     let details = pb::Status::decode(status.details()).ok()?;
     if let Some(reply) = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL) {
         return Reply::decode(reply.value.as_slice()).ok().map(|reply| reply.json);

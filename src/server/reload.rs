@@ -67,6 +67,9 @@ async fn follow(daemon: &Daemon, mut changes: mpsc::Receiver<()>) {
 }
 
 fn load(daemon: &Daemon) {
+    if let Err(error) = daemon.pipeline.reload_identity() {
+        tracing::error!(%error, "tokens and keys were not taken; those from before stay in force");
+    }
     let previous = daemon.pipeline.snapshot();
     let images = sandbox::images(&daemon.config.sandbox);
     let image = |name: &str| images.get(name).cloned();

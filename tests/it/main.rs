@@ -11,6 +11,7 @@ mod cli;
 mod daemon;
 mod engine;
 mod http;
+mod identity;
 mod input;
 mod layering;
 mod lifecycle;
