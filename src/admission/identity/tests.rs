@@ -162,7 +162,10 @@ fn a_signature_is_by_a_known_key_and_a_pinned_algorithm() {
         (format!("{none}.{claims}.{signature}"), Unproven::Algorithm),
         (format!("{head}.{claims}."), Unproven::Unknown),
         (
-            format!("{head}.{}.{signature}", part(changed(&Issuer::claims(), &json!({"sub": "root"})))),
+            format!(
+                "{head}.{}.{signature}",
+                part(changed(&Issuer::claims(), &json!({"sub": "root"})))
+            ),
             Unproven::Unknown,
         ),
         (
