@@ -15,6 +15,7 @@ mod openapi;
 mod pattern;
 mod profile;
 mod resolve;
+mod secret;
 mod source;
 mod target;
 #[cfg(test)]
@@ -35,7 +36,10 @@ pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, S
 pub use lint::{Finding, lint};
 pub use load::{Images, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
-pub use profile::{EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls};
+pub use profile::{
+    EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls,
+};
+pub use secret::{HostPort, Origin, Placement, Secret};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]
