@@ -34,7 +34,7 @@ use crate::admission::{Admitted, Limit};
 pub use error::Error;
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
 pub use lint::{Finding, lint};
-pub use load::{Images, import};
+pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
 pub use profile::{
     EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls,

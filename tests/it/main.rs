@@ -14,6 +14,8 @@ mod http;
 mod input;
 mod layering;
 mod lifecycle;
+mod names;
 mod sandbox;
+mod secrets;
 mod traces;
 mod wire;

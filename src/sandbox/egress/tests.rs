@@ -4,7 +4,10 @@
 mod client;
 mod forward;
 mod framing;
+mod names;
 mod rules;
+mod secrets;
+mod server;
 mod tunnel;
 mod upstream;
 

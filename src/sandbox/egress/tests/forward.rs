@@ -308,6 +308,56 @@ async fn the_gate_originates_tls_and_checks_the_name() {
 }
 
 #[tokio::test]
+async fn a_certificate_out_of_its_time_or_another_protocol_is_refused() {
+    let authority = Authority::new();
+    let ok = |_: &super::upstream::Heard| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into();
+    let speaking = |protocols: &[&str]| {
+        let protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Upstream::tls_speaking(&authority, "api.test", protocols, ok)
+    };
+    for (target, reason) in [
+        (Upstream::tls_in(&authority, "api.test", 2001, ok), Some("xpired")),
+        (Upstream::tls_in(&authority, "api.test", 2999, ok), Some("NotValidYet")),
+        (speaking(&["h2"]), Some("TLS failed")),
+        (speaking(&["h2", "http/1.1"]), None),
+        (speaking(&[]), None),
+    ] {
+        let url = format!("https://api.test:{}/", target.port);
+        let trail = Trail::default();
+        let gate = open(&[rule("api.test", target.port)], limits_trusting(authority.file()));
+        let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+        match reason {
+            None => assert!(answer.ends_with("\r\n\r\nok"), "{answer}"),
+            Some(reason) => {
+                assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+                let attempt = &trail.attempts()[0];
+                let told = attempt.reason.replace(' ', "").contains(&reason.replace(' ', ""));
+                assert!(told || attempt.reason.contains("not valid yet"), "{attempt:?}");
+                assert!(target.heard().is_empty());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_profile_tightens_the_limits_and_never_widens_them() {
+    let target = hello("a long enough answer");
+    let own = crate::catalog::EgressLimits {
+        attempts: Some(1),
+        received: Some(1 << 40),
+        ..Default::default()
+    };
+    let limits = limits().tightened(&own);
+    assert_eq!((limits.attempts, limits.received_bytes), (1, 64 << 20));
+    let gate = open(&[rule("api.test", target.port)], limits);
+    let trail = Trail::default();
+    let head = format!("GET http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
+    let answer = ask(&gate, &trail, head.repeat(2)).await;
+    assert!(answer.contains("more than 1 attempts"), "{answer}");
+    assert_eq!(target.heard().len(), 1);
+}
+
+#[tokio::test]
 async fn an_early_answer_arrives_while_the_tool_still_sends() {
     // Answers on the head alone, and reads none of the body.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -143,6 +143,9 @@ fn only_global_addresses_are_public() {
         "fec0::1",
         "ff02::1",
         "4000::1",
+        "2606:4700::5efe:7f00:1",
+        "2606:4700::200:5efe:808:808",
+        "::ffff:0:7f00:1",
     ] {
         assert!(special(address(text)).is_some(), "{text}");
     }
