@@ -15,6 +15,8 @@ mod identity;
 mod input;
 mod layering;
 mod lifecycle;
+mod names;
 mod sandbox;
+mod secrets;
 mod traces;
 mod wire;
