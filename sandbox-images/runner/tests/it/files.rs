@@ -47,7 +47,7 @@ async fn a_tool_can_read_its_files_and_change_nothing_about_them() {
         "stat -c '%a %u' in in/a; echo more >> in/a; rm -f in/a; mv in moved; chmod +x in/a; \
          in/a; rmdir out; ls -d out 2>/dev/null; cat in/a",
     );
-    request.take = vec![Taken { name: "a".into(), bytes: 17 }];
+    request.take = vec![Taken { name: "a".into(), bytes: 18 }];
     let ran = namespace().await.call_with(&request, b"#!/bin/sh\necho ran", b"").await;
     assert_eq!(ran.text(), "755 0\n444 0\n#!/bin/sh\necho ran");
 }
@@ -96,11 +96,11 @@ async fn sockets_are_refused_and_devices_cannot_be_made() {
 #[tokio::test]
 async fn sizes_count_together_and_a_sparse_file_counts_in_full() {
     let script = "head -c 60000 /dev/zero > out/a; head -c 60000 /dev/zero > out/b; \
-                  truncate -s 1T out/c; head -c 40000 /dev/zero > out/d";
+                  truncate -s 1G out/c; head -c 40000 /dev/zero > out/d";
     let ran = give(script, &["a", "b", "c", "d"]).await;
     let given = &ran.report().given;
     assert_eq!((&given[0], &given[3]), (&whole("a", 60_000), &whole("d", 40_000)));
-    assert_eq!(refused(&ran), [Refused::TooLarge(60_000), Refused::TooLarge(1 << 40)]);
+    assert_eq!(refused(&ran), [Refused::TooLarge(60_000), Refused::TooLarge(1 << 30)]);
     assert_eq!(ran.given.len(), 100_000);
 }
 
@@ -122,7 +122,7 @@ async fn a_file_that_is_private_to_the_tool_is_given_and_one_closed_to_it_is_not
 
 #[tokio::test]
 async fn nothing_is_left_that_could_swap_a_file_while_it_is_read() {
-    let script = "for n in 1 2 3; do setsid sh -c 'while :; do \
+    let script = "for n in 1 2 3; do sh -c 'while :; do \
                   echo fine > out/n$$; mv out/n$$ out/a; ln -s /etc/passwd out/l$$; \
                   mv out/l$$ out/a; done' & done; while [ ! -e out/a ]; do :; done; exit 0";
     for _ in 0..10 {
