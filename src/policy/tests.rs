@@ -77,6 +77,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
             env: BTreeMap::new(),
             json_output: false,
         }),
+        files: crate::catalog::Files::default(),
         profile: Arc::new(profile),
         operation: None,
         source: name.split('.').next().unwrap_or(name).into(),

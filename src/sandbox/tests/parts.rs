@@ -33,6 +33,7 @@ fn report(exit: Exit) -> Report {
         oom_kills: 0,
         forks_refused: 0,
         disk_full: false,
+        given: Vec::new(),
     }
 }
 
@@ -312,6 +313,9 @@ fn request(output: u64) -> Request {
         file_bytes: 64,
         egress: false,
         last: true,
+        take: Vec::new(),
+        give: Vec::new(),
+        give_bytes: 0,
     }
 }
 
@@ -321,7 +325,7 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
     let (ours, mut theirs) = tokio::io::duplex(1 << 20);
     theirs.write_all(&bytes).await.unwrap();
     theirs.shutdown().await.unwrap();
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let mut heard = Heard::default();
     let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
     (said, heard)
@@ -366,7 +370,7 @@ async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
 async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let input = vec![7_u8; 3 << 20];
-    let parcel = Parcel::pack(&request(1 << 30), &input).unwrap();
+    let parcel = Parcel::pack(request(1 << 30), &input, &[]).unwrap();
     let (mut reader, mut writer) = tokio::io::split(theirs);
     let echo = async move {
         let mut count = 0;
@@ -407,7 +411,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
     bytes.extend(result("n"));
     theirs.write_all(&bytes).await.unwrap();
     let (events, mut listener) = tokio::sync::mpsc::channel(4);
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let (mut heard, mut teller) = (Heard::default(), Teller::new(Some(events)));
     let said = exchange(ours, &parcel, BOUND, &mut teller, &mut heard).await;
     assert!(said.is_ok());
@@ -429,7 +433,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
 fn a_command_line_beyond_one_frame_is_refused() {
     let mut huge = request(8);
     huge.argv.push("x".repeat(2 << 20));
-    assert!(matches!(Parcel::pack(&huge, b""), Err(Error::Argument { .. })));
+    assert!(matches!(Parcel::pack(huge, b"", &[]), Err(Error::Argument { .. })));
 }
 
 #[test]
