@@ -90,7 +90,7 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Cont
     let unreadable =
         text.contains('\0') || is_mostly_broken(text, *broken) || (decoded.unknown && *broken > 0);
     if unreadable {
-        if !is_json(media) {
+        if !is_json(media) && !media.starts_with("text/") {
             return files::body(body, media, cut);
         }
         let mut content = in_base64(body);

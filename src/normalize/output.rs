@@ -25,8 +25,8 @@
 //!   out with a note (`lines`);
 //! - `text/event-stream`: an array of `{"event", "id", "data"}`, data as text (`events`);
 //! - HTML and XML: text;
-//! - images, audio, video, fonts, PDF, archives, and what cannot be read as text: null, and the file
-//!   `body.` with the ending of its kind (`file`);
+//! - images, audio, video, fonts, PDF, archives, and what cannot be read as text and does not claim to
+//!   be any: null, and the file `body.` with the ending of its kind (`file`);
 //! - anything else: JSON if it is an object or array, else as for a program.
 //!
 //! A call that failed carries its data too, text of at most 16 KiB. `logs` and `stderr` are

@@ -132,8 +132,7 @@ mod tests {
     use super::parse;
     use serde_json::json;
 
-    const HEAD: &str =
-        "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext";
+    const HEAD: &str = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext";
 
     fn table(words: &[(u32, u32, &str)]) -> String {
         let row = |(par, line, text): &(u32, u32, &str)| {
@@ -152,14 +151,21 @@ mod tests {
 
     #[test]
     fn chinese_is_written_without_spaces_and_latin_beside_it_with() {
-        let read = parse(&table(&[(1, 1, "订单"), (1, 1, "已"), (1, 1, "，"), (1, 1, "OK"), (1, 1, "货")]));
+        let read = parse(&table(&[
+            (1, 1, "订单"),
+            (1, 1, "已"),
+            (1, 1, "，"),
+            (1, 1, "OK"),
+            (1, 1, "货"),
+        ]));
         assert_eq!(read.unwrap().tell(false)["text"], "订单已， OK 货");
     }
 
     #[test]
     fn each_word_has_its_box() {
         let told = parse(&table(&[(1, 1, "a\"\tb")])).unwrap().tell(true);
-        let word = json!({"text": "a\"\tb", "confidence": 90.3, "box": [10, 20, 30, 40], "line": 1});
+        let word =
+            json!({"text": "a\"\tb", "confidence": 90.3, "box": [10, 20, 30, 40], "line": 1});
         assert_eq!(told["words"], json!([word]));
     }
 
@@ -171,7 +177,12 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_none() {
-        for text in ["", "hello", &format!("{HEAD}\n5\t1\tx"), &format!("{HEAD}\n5\t1\t1\t1\t1\t1\t-1\t2\t3\t4\t9\ta")] {
+        for text in [
+            "",
+            "hello",
+            &format!("{HEAD}\n5\t1\tx"),
+            &format!("{HEAD}\n5\t1\t1\t1\t1\t1\t-1\t2\t3\t4\t9\ta"),
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::models::ContainerSummary;
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_runner::{CgroupLimits, Exit, Kind, Report, Request, Stopped, frame};
+use switchboard_runner::{CgroupLimits, Exit, Given, Kind, Report, Request, Stopped, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::live::profile;
@@ -334,6 +334,42 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
 fn result(nonce: &str) -> Vec<u8> {
     let report = Report { nonce: nonce.to_owned(), ..report(Exit::Code(0)) };
     frame(Kind::Result, &serde_json::to_vec(&report).unwrap())
+}
+
+#[tokio::test]
+async fn only_the_wanted_files_come_in_and_no_more_bytes_than_may() {
+    let wanted = |bytes: &[u8], given: &[(&str, u64)]| {
+        let given = given.iter().map(|(name, bytes)| Given {
+            name: (*name).to_owned(),
+            bytes: *bytes,
+            refused: None,
+        });
+        let report = Report { given: given.collect(), ..report(Exit::Code(0)) };
+        let mut frames = frame(Kind::Give, bytes);
+        frames.extend(frame(Kind::Result, &serde_json::to_vec(&report).unwrap()));
+        frames
+    };
+    for (bytes, given, fits) in [
+        (&b"12345678"[..], &[("a", 3), ("b", 5)][..], true),
+        (b"123456789", &[("a", 4), ("b", 5)], false),
+        (b"1234", &[("a", 3), ("b", 5)], false),
+        (b"12345678", &[("a", 3), ("b", 4)], false),
+        (b"12345678", &[("a", 3), ("c", 5)], false),
+        (b"12345678", &[("a", 8)], false),
+    ] {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(&wanted(bytes, given)).await.unwrap();
+        let mut request = request(8);
+        request.give = vec!["a".to_owned(), "b".to_owned()];
+        request.give_bytes = 8;
+        let parcel = Parcel::pack(request, b"", &[]).unwrap();
+        let mut heard = Heard::default();
+        let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
+        assert_eq!(said.is_ok(), fits, "{given:?} {said:?}");
+        let contents: Vec<_> = heard.given.iter().map(|file| file.content.clone()).collect();
+        let expected = [Ok("123".into()), Ok("45678".into())];
+        assert_eq!(contents, if fits { &expected[..] } else { &[] });
+    }
 }
 
 #[tokio::test]

@@ -115,7 +115,8 @@ async fn the_folder_is_the_one_that_was_there_at_the_start() {
 
 #[tokio::test]
 async fn a_file_that_is_private_to_the_tool_is_given_and_one_closed_to_it_is_not() {
-    let ran = give("umask 077; echo mine > out/a; echo x > out/b; chmod 0 out/b", &["a", "b"]).await;
+    let ran =
+        give("umask 077; echo mine > out/a; echo x > out/b; chmod 0 out/b", &["a", "b"]).await;
     assert_eq!(ran.given, b"mine\n");
     assert!(matches!(&refused(&ran)[..], [Refused::Unreadable(_)]), "{:?}", ran.report());
 }
