@@ -52,7 +52,7 @@ use teller::Teller;
 
 pub use config::Config;
 pub use egress::GateLimits;
-pub use error::Error;
+pub use error::{Error, Lack};
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
@@ -107,7 +107,7 @@ impl Sandbox {
             images: ArcSwap::default(),
             reaper: Reaper::new(Arc::clone(&engine), Arc::clone(&registry), owner.clone()),
             yard: Yard { engine, registry, owner, tasks: tasks.clone() },
-            pools: Mutex::new(Pools::default()),
+            pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
             capacity: Arc::new(Semaphore::new(config.containers())),
@@ -170,7 +170,11 @@ impl Sandbox {
         sight: &Sight,
     ) -> Result<Ran, Error> {
         let order = Order::new(&authorized)?;
-        let outcome = self.execute(order, events, sight).await?;
+        let outcome = self.execute(order, events, sight).await;
+        let outcome = outcome.inspect_err(|refusal| {
+            let cause = refusal.cause();
+            counter!("switchboard_sandbox_refusals_total", "cause" => cause).increment(1);
+        })?;
         Ok(Ran { authorized, outcome })
     }
 
@@ -200,8 +204,8 @@ impl Sandbox {
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
-            Tier::Call => self.hub.take(&recipe, patience).await?,
-            Tier::Worker => self.hub.join(&recipe, &order.scope, patience).await?,
+            Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
+            Tier::Worker => self.hub.join(&recipe, (&order.scope, &order.who), patience).await?,
         };
         let queue = asked.elapsed();
         let use_label = match grant.pool {

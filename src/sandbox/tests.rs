@@ -7,4 +7,5 @@ mod ends;
 mod figures;
 mod live;
 mod parts;
+mod pool;
 mod worker;

@@ -105,7 +105,9 @@ async fn assert_refused(room: &Room) -> Vec<Error> {
     let errors = join_all(calls).await;
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     for error in &errors {
-        assert_eq!(error.failure().code, Code::SandboxUnavailable, "{error:?}");
+        let code = error.failure().code;
+        // Those that would have had to wait too long are told so at once.
+        assert!([Code::SandboxUnavailable, Code::RateLimited].contains(&code), "{error:?}");
     }
     errors
 }

@@ -82,7 +82,7 @@ fn a_neighbours_want_of_memory_is_not_this_calls_verdict() {
     assert_eq!(judge(&oom(Exit::Signal(9)), true), End::OutOfMemory);
 }
 
-fn images() -> Images {
+pub(super) fn images() -> Images {
     Images {
         image: HashMap::from([(
             "shell".to_owned(),
