@@ -102,7 +102,7 @@ impl Setup {
         self
     }
 
-    fn write_config(&self) -> PathBuf {
+    pub(crate) fn write_config(&self) -> PathBuf {
         let mut text = String::new();
         writeln!(
             text,
@@ -157,7 +157,7 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-fn spawn(config: &Path) -> Child {
+pub(crate) fn spawn(config: &Path) -> Child {
     Command::new(BINARY)
         .arg("serve")
         .arg("--config")
