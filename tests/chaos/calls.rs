@@ -15,8 +15,8 @@ pub type Client = ToolServiceClient<Channel>;
 
 /// No call may be without an answer for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Before a caller that was refused calls again.
-const PAUSE: Duration = Duration::from_millis(150);
+/// First and longest pause of a caller whose calls do not get through, before it calls again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// Callers go away at most so long after they called.
 const FICKLE_MS: u64 = 700;
 
@@ -53,8 +53,8 @@ const KINDS: [(Kind, u64); 8] = [
 pub enum View {
     /// A reply: its code, or `SUCCESS`, and its exact text.
     Reply(String, String),
-    /// A status with a reason of Switchboard's.
-    Refused(String),
+    /// A status with a reason of Switchboard's, and its words.
+    Refused(String, String),
     /// The transport failed.
     Broken(Status),
     /// The caller went away.
@@ -74,12 +74,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// How long the caller waits before its next call.
-    pub fn pause(&self) -> Duration {
-        match self.view {
-            View::Refused(_) | View::Broken(_) => PAUSE,
-            _ => Duration::ZERO,
+    /// How long the caller waits before its next call, after so many in a row that did not get
+    /// through.
+    pub fn pause(&self, failures: &mut u32) -> Duration {
+        if !matches!(self.view, View::Refused(..) | View::Broken(_)) {
+            *failures = 0;
+            return Duration::ZERO;
         }
+        *failures += 1;
+        (PAUSE.0 * 2_u32.pow((*failures - 1).min(8))).min(PAUSE.1)
     }
 
     /// Whether this view is one that this kind of call may have. A sandbox may always be lost or
@@ -99,7 +102,7 @@ impl Call {
                 let whole = code != "SUCCESS" || self.is_whole(json);
                 expected.contains(&code.as_str()) && whole
             }
-            View::Refused(code) => {
+            View::Refused(code, _) => {
                 let always = ["SANDBOX_UNAVAILABLE", "RATE_LIMITED"];
                 expected.contains(&code.as_str()) || always.contains(&code.as_str())
             }
@@ -178,7 +181,7 @@ async fn ask(mut client: Client, kind: Kind, id: &str, moment: Duration) -> View
             View::Reply(code, reply.json)
         }
         Err(status) => match status.get_error_details().error_info() {
-            Some(info) => View::Refused(info.reason.clone()),
+            Some(info) => View::Refused(info.reason.clone(), status.message().to_owned()),
             None => View::Broken(status),
         },
     }

@@ -32,7 +32,7 @@ pub fn views(calls: &[Call], kills: &[Kill]) -> usize {
     for call in calls {
         let seen = match &call.view {
             View::Reply(code, _) => code.clone(),
-            View::Refused(reason) => format!("status_{reason}"),
+            View::Refused(reason, _) => format!("status_{reason}"),
             View::Broken(status) => format!("transport_{:?}", status.code()),
             View::Left => "caller_left".to_owned(),
             View::Hung => "nothing".to_owned(),
@@ -41,6 +41,17 @@ pub fn views(calls: &[Call], kills: &[Kill]) -> usize {
     }
     for (name, count) in table {
         row(&name, count, "calls");
+    }
+    let mut words: BTreeMap<String, usize> = BTreeMap::new();
+    for call in calls {
+        if let View::Refused(_, text) = &call.view {
+            // Numbers differ from call to call.
+            let text = text.replace(|c: char| c.is_ascii_digit(), "");
+            *words.entry(text).or_default() += 1;
+        }
+    }
+    for (text, count) in words {
+        eprintln!("chaos: {count} times: {text}");
     }
     let wrong: Vec<&Call> = calls
         .iter()
@@ -73,8 +84,8 @@ pub fn ledger(stage: &Stage, calls: &[Call]) -> usize {
             (View::Reply(code, json), Some(record)) => {
                 record.code == *code && record.reply == json.as_bytes()
             }
-            (View::Refused(reason), Some(record)) => record.code == *reason,
-            (View::Reply(..) | View::Refused(_), None) => false,
+            (View::Refused(reason, _), Some(record)) => record.code == *reason,
+            (View::Reply(..) | View::Refused(..), None) => false,
             // Whether it was recorded is not known to the caller.
             (View::Broken(_) | View::Left | View::Hung, _) => true,
         };

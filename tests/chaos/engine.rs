@@ -2,7 +2,7 @@
 //! It has the machine's sandbox images, a folder and a control group, and no network.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -82,13 +82,19 @@ impl Engine {
         let mut child = command.spawn().unwrap();
         self.starts.fetch_add(1, Ordering::Relaxed);
         let end = Instant::now() + PATIENCE;
-        while self.client().ping().await.is_err() {
+        while !self.answers().await {
             let over = child.try_wait().unwrap();
             assert!(over.is_none() && Instant::now() < end, "dockerd: {over:?}\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         // Its end is seen by its process id; the parent only has to take note of it.
         std::thread::spawn(move || child.wait());
+    }
+
+    async fn answers(&self) -> bool {
+        let socket = self.path("engine.sock");
+        // The client refuses to be made before there is a socket.
+        socket.exists() && self.client().ping().await.is_ok()
     }
 
     fn log(&self) -> String {
@@ -120,17 +126,23 @@ impl Engine {
     }
 
     async fn end(&self, signal: &str) {
-        let file = self.path("engine.pid");
-        let pid = std::fs::read_to_string(&file).unwrap().trim().to_owned();
-        assert!(as_root("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        self.strike("engine.pid", signal).await;
+        // It ends with the engine, but a dead one that nobody has taken note of passes for alive.
+        self.strike("exec/containerd/containerd.pid", "KILL").await;
+    }
+
+    /// Ends the process of a file, and removes the file.
+    async fn strike(&self, file: &str, signal: &str) {
+        let file = self.path(file);
+        let Ok(pid) = std::fs::read_to_string(&file) else { return };
+        let pid = pid.trim();
+        drop(as_root("kill").args(["-s", signal, pid]).output());
         let end = Instant::now() + PATIENCE;
-        while Path::new("/proc").join(&pid).exists() {
-            assert!(Instant::now() < end, "dockerd does not end\n{}", self.log());
+        while is_alive(pid) {
+            assert!(Instant::now() < end, "{pid} does not end\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        if file.exists() {
-            assert!(as_root("rm").arg("-f").arg(&file).status().unwrap().success());
-        }
+        assert!(as_root("rm").arg("-f").arg(&file).status().unwrap().success());
     }
 
     /// The containers of a daemon, in any state; `None` while the engine does not answer.
@@ -187,6 +199,10 @@ impl Engine {
     /// Ends the engine and removes what it had.
     pub async fn stop(&self) {
         self.end("TERM").await;
+        self.clear();
+    }
+
+    fn clear(&self) {
         for controller in std::fs::read_dir("/sys/fs/cgroup").unwrap() {
             let group = controller.unwrap().path().join(self.group.trim_start_matches('/'));
             if group.is_dir() {
@@ -195,22 +211,19 @@ impl Engine {
                 drop(remove.output());
             }
         }
-        assert!(
-            as_root("rm")
-                .args(["-rf", "--one-file-system"])
-                .arg(self.path("data"))
-                .status()
-                .unwrap()
-                .success()
-        );
-        assert!(
-            as_root("rm")
-                .args(["-rf", "--one-file-system"])
-                .arg(self.path("exec"))
-                .status()
-                .unwrap()
-                .success()
-        );
+        // An engine that was killed leaves its folder mounted on itself.
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let folder = self.folder.path().display().to_string();
+        let mounts = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+        for mount in
+            mounts.filter(|mount| mount.starts_with(&folder)).collect::<Vec<_>>().iter().rev()
+        {
+            drop(as_root("umount").arg(mount).output());
+        }
+        for folder in ["data", "exec"] {
+            let folder = self.path(folder);
+            drop(as_root("rm").args(["-rf", "--one-file-system"]).arg(folder).output());
+        }
     }
 }
 
@@ -218,9 +231,20 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // After a failure; a good end has removed the file.
         if let Ok(pid) = std::fs::read_to_string(self.path("engine.pid")) {
-            drop(as_root("kill").args(["-s", "TERM", pid.trim()]).status());
+            drop(as_root("kill").args(["-s", "TERM", pid.trim()]).output());
+            let end = Instant::now() + PATIENCE;
+            while is_alive(pid.trim()) && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            self.clear();
         }
     }
+}
+
+/// Whether a process runs; one that has ended and waits to be taken note of does not.
+fn is_alive(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains(['Z', 'X']))
 }
 
 /// Command lines of the processes that `is` picks by command line and control groups.

@@ -102,6 +102,7 @@ async fn run(plan: Plan) -> usize {
     let before = engine.leftovers();
     let orphans = Orphans::watch(&engine, &stage.setup.instance, &tasks);
     let keeper = Arc::new(Keeper::start(&stage));
+    stage.listening().await;
     let begun = Instant::now();
     let done = Arc::new(AtomicUsize::new(0));
     let fire = fire::open(plan, &keeper, &engine, &done, &tasks);
@@ -130,14 +131,14 @@ async fn make(plan: Plan, stage: &Stage, done: &Arc<AtomicUsize>) -> Vec<Call> {
             let client = clients[caller % CHANNELS].clone();
             let (next, done) = (Arc::clone(&next), Arc::clone(done));
             callers.spawn(async move {
-                let mut seen = Vec::new();
+                let (mut seen, mut failures) = (Vec::new(), 0);
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= plan.calls {
                         return seen;
                     }
                     let call = calls::one(&client, plan.seed, number).await;
-                    let pause = call.pause();
+                    let pause = call.pause(&mut failures);
                     seen.push(call);
                     done.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(pause).await;

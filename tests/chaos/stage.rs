@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::daemon::Setup;
+use crate::daemon::{Setup, eventually};
 use crate::engine::Engine;
 
 /// The wall time is far above what the quick calls take on a busy machine.
@@ -98,6 +98,13 @@ impl Stage {
             .policy("tools/sh.toml", SH)
             .policy("tools/get.toml", &GET.replace("PORT", &port));
         Self { setup }
+    }
+
+    /// Waits until the first daemon listens.
+    pub async fn listening(&self) {
+        let socket = self.setup.folder.path().join("daemon.sock");
+        let listens = || async { tokio::net::UnixStream::connect(&socket).await.is_ok() };
+        eventually("the daemon listens", listens).await;
     }
 
     /// A client that connects when it is used, and again whenever it has to.

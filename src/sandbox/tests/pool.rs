@@ -22,6 +22,7 @@ use crate::sandbox::recipe::Recipe;
 use crate::sandbox::{Config, Error, Lack};
 
 #[path = "../../../tests/benches/trace.rs"]
+#[expect(unreachable_pub, dead_code, reason = "shared with the benches")]
 mod trace;
 
 use trace::{Dice, trace};
@@ -159,6 +160,41 @@ async fn a_container_sent_to_a_call_that_is_gone_is_in_use_until_it_is_waste() {
     assert!(gone.try_recv().is_ok(), "it goes to the teardown, and to no other call");
     let mut next = yard.wait(&who("a"));
     assert!(next.try_recv().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_container_that_is_due_is_either_handed_out_or_expired_never_both() {
+    const TURNS: usize = 1000;
+    let (yard, mut gone) = Yard::new(4, 8);
+    let yard = Arc::new(yard);
+    let (tasks, caller) = (TaskTracker::new(), who("a"));
+    let (mut handed, mut expired) = (HashSet::new(), HashSet::new());
+    for _ in 0..TURNS {
+        yard.fill();
+        let taking = {
+            let (yard, caller) = (Arc::clone(&yard), Who::clone(&caller));
+            tasks.spawn(async move { yard.ask(&caller, PATIENT) })
+        };
+        let expiring = {
+            let yard = Arc::clone(&yard);
+            tasks.spawn(
+                async move { yard.pools.lock().unwrap().expire(Duration::ZERO, Instant::now()) },
+            )
+        };
+        let (taken, old) = tokio::join!(taking, expiring);
+        expired.extend(old.unwrap().into_iter().map(|member| member.id.clone()));
+        if let Asked::Ready(taken) = taken.unwrap().unwrap() {
+            assert!(handed.insert(taken.member.id.clone()), "handed out twice");
+        }
+    }
+    assert!(handed.is_disjoint(&expired), "handed out and expired");
+    drop(yard.pools.lock().unwrap().clear());
+    let mut ended = HashSet::new();
+    while let Ok(Waste { name, .. }) = gone.try_recv() {
+        assert!(ended.insert(name), "ended twice");
+    }
+    assert!(handed.is_subset(&ended) && expired.is_subset(&ended), "each comes to its end");
+    assert_eq!(yard.room.available_permits(), 1 << 20);
 }
 
 #[tokio::test]
