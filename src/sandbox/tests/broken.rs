@@ -106,7 +106,8 @@ async fn act(ledger: &Mutex<Ledger>, asked: &str, query: &str) -> Response {
         let mut ledger = ledger.lock().unwrap();
         ledger.log.push(asked.to_owned());
         if creates {
-            let name = query.trim_start_matches("name=").to_owned();
+            let name = query.split('&').find_map(|part| part.strip_prefix("name="));
+            let name = name.unwrap().to_owned();
             ledger.creating.0 += 1;
             ledger.creating.1 = ledger.creating.1.max(ledger.creating.0);
             ledger.containers.insert(name.clone());
