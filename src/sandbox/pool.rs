@@ -162,20 +162,20 @@ impl Pools {
         self.by_key.values().any(|pool| pool.calls_waiting() > pool.starting)
     }
 
-    /// Chooses what to make next, calls that wait before reserves, and counts it as starting. A
-    /// reserve that is at least half full is refilled at a pace that leaves the machine to the calls.
+    /// Chooses what to make next, calls that wait before reserves, and counts it as starting. Pools
+    /// in which calls wait take turns, whatever the length of their queues; of the reserves, that
+    /// comes first of which the greatest part is missing. A reserve that is at least half full is
+    /// refilled at a pace that leaves the machine to the calls.
     pub(super) fn next(&mut self, now: Instant) -> Step {
         let may = |pool: &&mut Pool| pool.retry_at.is_none_or(|at| at <= now);
         let urgent = self
             .by_key
             .values_mut()
             .filter(may)
-            .map(|pool| (pool.calls_waiting().saturating_sub(pool.starting), pool))
-            .filter(|(missing, _)| *missing > 0)
-            .max_by_key(|(missing, _)| *missing);
-        if let Some((_, pool)) = urgent {
-            pool.starting += 1;
-            return Step::Make(Arc::clone(&pool.recipe), true);
+            .filter(|pool| pool.calls_waiting() > pool.starting)
+            .min_by_key(|pool| pool.begun);
+        if let Some(pool) = urgent {
+            return Step::Make(pool.begin(now), true);
         }
         let wanting = self
             .by_key
@@ -183,14 +183,13 @@ impl Pools {
             .filter(may)
             .map(|pool| (pool.missing(now), pool))
             .filter(|(missing, _)| *missing > 0)
-            .max_by_key(|(missing, _)| *missing);
+            .max_by_key(|(missing, pool)| missing * 1000 / pool.target().max(1));
         let Some((missing, pool)) = wanting else { return Step::Rest };
         let short = 2 * missing > pool.target();
         if !short && let Err(pause) = self.pace.take(self.arrivals.per_second(now), now) {
             return Step::Pause(pause);
         }
-        pool.starting += 1;
-        Step::Make(Arc::clone(&pool.recipe), false)
+        Step::Make(pool.begin(now), false)
     }
 
     /// Takes back what [`next`](Self::next) counted, when it was not begun after all.

@@ -27,7 +27,6 @@ mod pool;
 mod stage;
 mod start;
 mod sustained;
-#[expect(dead_code, reason = "shared with the calls under fire, which throw more dice")]
 mod trace;
 mod warm;
 mod worker;

@@ -28,6 +28,8 @@ pub(super) struct Pool {
     pub(super) bounds: Option<catalog::Pool>,
     pub(super) ready: VecDeque<Box<Member>>,
     pub(super) starting: usize,
+    /// When the last one was begun.
+    pub(super) begun: Instant,
     /// Shared with the lease of each container in use.
     pub(super) leases: Arc<()>,
     /// Who took what from the reserve that is not yet replaced.
@@ -53,6 +55,7 @@ impl Pool {
             bounds: None,
             ready: VecDeque::new(),
             starting: 0,
+            begun: now,
             leases: Arc::new(()),
             shares: Shares::default(),
             waiting: Queue::default(),
@@ -83,6 +86,13 @@ impl Pool {
             }
         }
         None
+    }
+
+    /// Counts one more as starting.
+    pub(super) fn begin(&mut self, now: Instant) -> Arc<Recipe> {
+        self.starting += 1;
+        self.begun = now;
+        Arc::clone(&self.recipe)
     }
 
     pub(super) fn lease(&self) -> Lease {

@@ -211,6 +211,29 @@ async fn waiting_calls_are_served_in_turn_by_caller() {
 }
 
 #[tokio::test]
+async fn pools_in_which_calls_wait_take_turns() {
+    let (yard, _gone) = Yard::new(0, 64);
+    let small = {
+        let mut small = profile("shell");
+        small.limits.memory /= 2;
+        Arc::new(Recipe::new(&small, &images()).unwrap())
+    };
+    let (many, few) = (who("many"), who("few"));
+    let _long: Vec<_> = (0..10).map(|_| yard.wait(&many)).collect();
+    let _short = yard.pools.lock().unwrap().ask(&small, &few, PATIENT, &yard.config).unwrap();
+    let begun: Vec<_> = (0..2)
+        .map(|step| {
+            let now = Instant::now() + Duration::from_millis(step);
+            match yard.pools.lock().unwrap().next(now) {
+                Step::Make(recipe, true) => recipe.key.clone(),
+                step => panic!("{step:?}"),
+            }
+        })
+        .collect();
+    assert!(begun.contains(&small.key), "one call waits as long as the first of ten");
+}
+
+#[tokio::test]
 async fn a_caller_that_fills_the_queue_makes_room_for_another() {
     let (yard, _gone) = Yard::new(0, 4);
     let (many, few) = (who("many"), who("few"));
