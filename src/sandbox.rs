@@ -60,7 +60,7 @@ use teller::Teller;
 
 pub use config::Config;
 pub use egress::GateLimits;
-pub use error::Error;
+pub use error::{Error, Lack};
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use kill::Killer;
@@ -116,7 +116,7 @@ impl Sandbox {
             images: ArcSwap::default(),
             reaper: Reaper::new(Arc::clone(&engine), Arc::clone(&registry), owner.clone()),
             yard: Yard { engine, registry, owner, tasks: tasks.clone() },
-            pools: Mutex::new(Pools::default()),
+            pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
             vault: Vault::default(),
@@ -184,7 +184,11 @@ impl Sandbox {
         sight: &Sight,
     ) -> Result<Ran, Error> {
         let order = Order::new(&authorized)?;
-        let outcome = self.execute(order, events, sight).await?;
+        let outcome = self.execute(order, events, sight).await;
+        let outcome = outcome.inspect_err(|refusal| {
+            let cause = refusal.cause();
+            counter!("switchboard_sandbox_refusals_total", "cause" => cause).increment(1);
+        })?;
         Ok(Ran { authorized, outcome })
     }
 
@@ -220,8 +224,8 @@ impl Sandbox {
         let keyring = self.hub.vault.keyring(&order.profile)?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
-            Tier::Call => self.hub.take(&recipe, patience).await?,
-            Tier::Worker => self.hub.join(&recipe, &order.scope, patience).await?,
+            Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
+            Tier::Worker => self.hub.join(&recipe, (&order.scope, &order.who), patience).await?,
         };
         let queue = asked.elapsed();
         let use_label = match grant.pool {
@@ -261,7 +265,8 @@ impl Sandbox {
             keyring,
         };
         let pass = order.profile.egress.as_ref().map(pass);
-        let seat = pass.map(|pass| link.desk().seat(&parcel.request.nonce, pass, &self.hub.config.gate));
+        let seat =
+            pass.map(|pass| link.desk().seat(&parcel.request.nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
         let mut guard = Guard { holding: &grant.holding, sight, armed: true };
         let mut teller = Teller::new(events);

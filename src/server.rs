@@ -6,12 +6,12 @@ mod http;
 mod janitor;
 mod listen;
 mod reload;
+mod signals;
 mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +21,7 @@ use crate::ledger::Ledger;
 use crate::pipeline::{Pipeline, Snapshot};
 use crate::sandbox::{self, Sandbox};
 use crate::telemetry::Telemetry;
+use signals::Signals;
 
 pub use error::Error;
 pub use listen::Bound;
@@ -42,61 +43,61 @@ pub(crate) struct Daemon {
 /// Runs the daemon until SIGTERM or SIGINT, then drains it.
 pub async fn serve(config: Config) -> Result<(), Error> {
     // First, so that a signal during the start ends in a drain too.
-    let mut signals = Signals::register()?;
+    let signals = Signals::register()?;
     let telemetry = Telemetry::install(&config.telemetry)?;
     // Before the sandbox sweeps: a daemon that cannot listen must not touch another's containers.
     let listeners = listen::bind(&config.server).await?;
     let made = listeners.made();
-    let daemon = start(config).await?;
-    let _janitor = janitor::start(&daemon.config.sandbox, daemon.sandbox.boot())?;
+    let (daemon, _janitor) = start(config).await?;
     let health = health::start(&daemon).await;
-    reload::watch(&daemon, signals.hangup);
-    let bound = listeners.serve(&daemon, &health, telemetry.metrics())?;
-    bound.announce(&daemon.config.server)?;
-    tokio::select! {
-        _ = signals.terminate.recv() => tracing::info!("SIGTERM: draining"),
-        _ = signals.interrupt.recv() => tracing::info!("SIGINT: draining"),
-    }
+    let served = attend(&daemon, &health, listeners, &telemetry, signals).await;
+    // Also when it could not serve: the sandbox has begun to make containers.
     drain(&daemon, &health, made).await;
     telemetry.close();
-    Ok(())
+    served
 }
 
-async fn start(config: Config) -> Result<Daemon, Error> {
+/// Wires the rooms. What fails here leaves no container.
+async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
+    let admission = Admission::new(config.admission.clone())?;
     let ledger = Ledger::open(&config.ledger)?;
     if let Err(error) = config.sandbox.gate.load_roots() {
         tracing::warn!(%error, "tools cannot reach hosts over TLS");
     }
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
     let images = sandbox::images(&config.sandbox);
-    let snapshot =
-        Snapshot::load(&config.policies.folder, &|name| images.get(name).cloned(), None)?;
+    let policies = &config.policies.folder;
+    // The janitor comes before the pipeline, with which the first container is made.
+    let prepared = Snapshot::load(policies, &|name| images.get(name).cloned(), None)
+        .map_err(Error::from)
+        .and_then(|s| Ok((s, janitor::start(&config.sandbox, sandbox.boot())?)));
+    if prepared.is_err() {
+        sandbox.drain().await;
+    }
+    let (snapshot, janitor) = prepared?;
     reload::report(&snapshot);
-    let admission = Admission::new(config.admission.clone())?;
     let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
-    Ok(Daemon { config, pipeline, sandbox, tasks, calls, stop })
+    Ok((Daemon { config, pipeline, sandbox, tasks, calls, stop }, janitor))
 }
 
-/// The signals that the daemon answers.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn register() -> Result<Self, Error> {
-        let listen = |kind| {
-            signal(kind).map_err(|source| Error::System { what: "cannot wait for signals", source })
-        };
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
+/// Serves until a signal comes.
+async fn attend(
+    daemon: &Daemon,
+    health: &health::Health,
+    listeners: listen::Listeners,
+    telemetry: &Telemetry,
+    mut signals: Signals,
+) -> Result<(), Error> {
+    reload::watch(daemon, signals.hangup);
+    let bound = listeners.serve(daemon, health, telemetry.metrics())?;
+    bound.announce(&daemon.config.server)?;
+    tokio::select! {
+        _ = signals.terminate.recv() => tracing::info!("SIGTERM: draining"),
+        _ = signals.interrupt.recv() => tracing::info!("SIGINT: draining"),
     }
+    Ok(())
 }
 
 /// No new calls; running ones end, or are cancelled at the grace limit; containers gone.

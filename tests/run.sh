@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks everything: sets up what is missing, then format, lints, tests and the Python client.
+# Checks everything: sets up what is missing, then format, lints, tests, the Python client, and calls
+# while daemon and engine are killed.
 # Each step runs to its end or its time limit; the summary says how each went,
 # and its last line how many steps passed and failed.
 #
@@ -9,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images format lint tests client)
+steps=(packages images format lint tests client chaos)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -74,6 +75,7 @@ step format 60 cargo fmt --all --check
 step lint 1800 cargo clippy --workspace --all-targets --quiet -- -D warnings
 step tests 2400 "${shell[@]}" tests
 step client 900 "${shell[@]}" client
+step chaos 600 tests/chaos/run.sh short
 
 echo
 printf '%s\n' "${results[@]}"

@@ -1,6 +1,7 @@
 //! Why a call did not run, or why a container could not be had. A tool that ran and failed is not
 //! here: that is an [`Outcome`](super::Outcome).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,10 +89,10 @@ pub enum Error {
         cause: Arc<Error>,
     },
     /// Every container is in use, and the wait would be too long.
-    #[error("every sandbox is in use: {reason}")]
+    #[error("every sandbox is in use: {lack}")]
     Busy {
         /// Which bound was met.
-        reason: String,
+        lack: Lack,
         /// When one should be free.
         retry_after: Duration,
     },
@@ -108,13 +109,100 @@ pub enum Error {
     },
 }
 
+/// Which bound a call met that found no sandbox for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// The queue of its pool is full.
+    Full {
+        /// Calls in it.
+        waiting: usize,
+    },
+    /// It had to leave the full queue to a caller that has fewer calls in it.
+    Share {
+        /// Calls in it.
+        waiting: usize,
+    },
+    /// The wait would outlast it.
+    Late {
+        /// Calls before it.
+        ahead: usize,
+        /// The wait that is expected.
+        wait: Duration,
+        /// The wait that it has time for.
+        patience: Duration,
+    },
+    /// It waited as long as it could.
+    Unserved {
+        /// How long that was.
+        patience: Duration,
+    },
+    /// The daemon stops.
+    Stopping,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { waiting } => write!(f, "{waiting} calls wait already"),
+            Self::Share { waiting } => {
+                write!(f, "{waiting} calls wait, most of them of this caller, and another one came")
+            }
+            Self::Late { ahead, wait, patience } => write!(
+                f,
+                "{ahead} calls wait already, about {} ms, and this one has {} ms",
+                wait.as_millis(),
+                patience.as_millis()
+            ),
+            Self::Unserved { patience } => {
+                write!(f, "none became free within {} ms", patience.as_millis())
+            }
+            Self::Stopping => f.write_str("the daemon is stopping"),
+        }
+    }
+}
+
+impl Lack {
+    const fn code(&self) -> Code {
+        match self {
+            Self::Full { .. } | Self::Share { .. } | Self::Late { .. } => Code::RateLimited,
+            // Nothing was free for long: that may be the engine's fault.
+            Self::Unserved { .. } => Code::SandboxUnavailable,
+            Self::Stopping => Code::Draining,
+        }
+    }
+
+    const fn cause(&self) -> &'static str {
+        match self {
+            Self::Full { .. } => "queue_full",
+            Self::Share { .. } => "share",
+            Self::Late { .. } => "too_late",
+            Self::Unserved { .. } => "unserved",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
 impl Error {
+    /// Why a call was refused, in one word for the metrics.
+    pub(super) const fn cause(&self) -> &'static str {
+        match self {
+            Self::Busy { lack, .. } => lack.cause(),
+            Self::EngineAbsent { .. } | Self::Engine { .. } | Self::Slow { .. } => "engine",
+            Self::NoContainer { .. } | Self::Unenforced { .. } | Self::Runner { .. } => "launch",
+            Self::Config { .. } | Self::Images { .. } | Self::ImageMissing { .. } => "setup",
+            Self::Deadline => "deadline",
+            Self::Argument { .. } => "argument",
+        }
+    }
+
     /// The failure as a reply shows it.
     pub fn failure(&self) -> Failure {
         let mut failure = Failure::new(self.code(), self.line());
         failure.retry_after = self.retry_after();
-        if let Self::Argument { pointer, .. } = self {
-            failure.details = json!({ "pointer": pointer });
+        match self {
+            Self::Argument { pointer, .. } => failure.details = json!({ "pointer": pointer }),
+            Self::Busy { lack, .. } => failure.details = json!({ "cause": lack.cause() }),
+            _ => {}
         }
         failure
     }
@@ -157,8 +245,8 @@ impl Error {
             | Self::Slow { .. }
             | Self::Unenforced { .. }
             | Self::Runner { .. }
-            | Self::NoContainer { .. }
-            | Self::Busy { .. } => Code::SandboxUnavailable,
+            | Self::NoContainer { .. } => Code::SandboxUnavailable,
+            Self::Busy { lack, .. } => lack.code(),
         }
     }
 

@@ -14,11 +14,11 @@ use tokio_util::task::TaskTracker;
 use super::engine::Engine;
 use super::member::{Counted, Member, Yard};
 use super::order::Scope;
-use super::pool::{Asked, Pools, Taken};
+use super::pool::{Asked, Pools, Taken, Who};
 use super::recipe::{Images, Key, Recipe};
 use super::secrets::Vault;
 use super::teardown::Reaper;
-use super::{Config, Error, Killer, PoolUse, Readiness};
+use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
 /// Shared by all tasks of the room.
 #[derive(Debug)]
@@ -161,9 +161,10 @@ impl Hub {
     pub(super) async fn take(
         self: &Arc<Self>,
         recipe: &Arc<Recipe>,
+        who: &Who,
         patience: Duration,
     ) -> Result<Grant, Error> {
-        let (taken, pool) = self.obtain(recipe, patience).await?;
+        let (taken, pool) = self.obtain(recipe, who, patience).await?;
         let own = Own { taken, hub: Arc::clone(self), _counted: Counted::new("in_use") };
         Ok(Grant { holding: Holding::Own(own), pool })
     }
@@ -171,6 +172,7 @@ impl Hub {
     async fn obtain(
         &self,
         recipe: &Arc<Recipe>,
+        who: &Who,
         patience: Duration,
     ) -> Result<(Taken, PoolUse), Error> {
         if self.stop.is_cancelled() {
@@ -178,7 +180,7 @@ impl Hub {
         }
         self.yard.engine.client()?;
         let asked_at = Instant::now();
-        let asked = self.pools().ask(recipe, patience, &self.config);
+        let asked = self.pools().ask(recipe, who, patience, &self.config);
         self.changed.notify_one();
         let delivery = match asked? {
             Asked::Ready(taken) => return Ok((taken, PoolUse::Hit)),
@@ -198,10 +200,7 @@ impl Hub {
     }
 
     fn stopping() -> Error {
-        Error::Busy {
-            reason: "the daemon is stopping".to_owned(),
-            retry_after: Duration::from_secs(1),
-        }
+        Error::Busy { lack: Lack::Stopping, retry_after: Duration::from_secs(1) }
     }
 
     fn waited(&self, patience: Duration) -> Error {
@@ -210,23 +209,20 @@ impl Hub {
             return absent;
         }
         self.suspect.notify_one();
-        Error::Busy {
-            reason: format!("none became free within {} ms", patience.as_millis()),
-            retry_after: Duration::from_secs(1),
-        }
+        Error::Busy { lack: Lack::Unserved { patience }, retry_after: Duration::from_secs(1) }
     }
 
     /// A place in the worker of `scope`, which is started when there is none.
     pub(super) async fn join(
         self: &Arc<Self>,
         recipe: &Arc<Recipe>,
-        scope: &Scope,
+        (scope, who): (&Scope, &Who),
         patience: Duration,
     ) -> Result<Grant, Error> {
         let until = Instant::now() + patience;
         let key = (recipe.key.clone(), scope.clone());
         let post = Arc::clone(self.posts().entry(key).or_default());
-        let hired = tokio::time::timeout(patience, self.hire(&post, recipe, patience)).await;
+        let hired = tokio::time::timeout(patience, self.hire(&post, recipe, who, patience)).await;
         let (worker, pool) = hired.map_err(|_elapsed| self.waited(patience))??;
         let left = until.saturating_duration_since(Instant::now());
         let slot = tokio::time::timeout(left, Arc::clone(&worker.slots).acquire_owned()).await;
@@ -241,6 +237,7 @@ impl Hub {
         &self,
         post: &Post,
         recipe: &Arc<Recipe>,
+        who: &Who,
         patience: Duration,
     ) -> Result<(Arc<Worker>, PoolUse), Error> {
         self.yard.engine.client()?;
@@ -251,7 +248,7 @@ impl Hub {
         }
         // The old one ends when its last call does.
         *place = None;
-        let (Taken { member, lease }, pool) = self.obtain(recipe, patience).await?;
+        let (Taken { member, lease }, pool) = self.obtain(recipe, who, patience).await?;
         // A worker is no demand that the reserve must follow.
         drop(lease);
         let slots = recipe.places(self.config.worker_concurrency);

@@ -1,6 +1,7 @@
 //! The tasks that run while the daemon runs: watching the engine, filling the pools, removing what
 //! is done with, sweeping. None of them ends before the stop; drain waits for the containers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::hub::Hub;
 use super::member::Waste;
+use super::pool::{Figures, Step};
 use super::recipe::Recipe;
 use super::{Error, Readiness};
 
@@ -134,9 +136,9 @@ async fn sweep(hub: &Hub) {
 
 /// Makes containers as the pools ask for them, never more at once than there are permits.
 async fn fill(hub: &Arc<Hub>) {
-    let mut upkeep = Instant::now();
+    let (mut upkeep, mut pause) = (Instant::now(), TICK);
     loop {
-        let _tick = tokio::time::timeout(TICK, hub.changed.notified()).await;
+        let _tick = tokio::time::timeout(pause, hub.changed.notified()).await;
         if !hub.pools().is_urgent() {
             let _courtesy = tokio::time::timeout(COURTESY, hub.urgent.notified()).await;
         }
@@ -144,8 +146,9 @@ async fn fill(hub: &Arc<Hub>) {
             upkeep = Instant::now();
             tend(hub);
         }
+        pause = TICK;
         if hub.yard.engine.client().is_ok() {
-            plan(hub);
+            pause = pause.min(plan(hub));
         }
     }
 }
@@ -158,16 +161,21 @@ fn tend(hub: &Hub) {
     report(hub);
 }
 
-fn plan(hub: &Arc<Hub>) {
+/// Begins what is to be made now; gives the time after which to look again.
+fn plan(hub: &Arc<Hub>) -> Duration {
     while let Ok(create) = Arc::clone(&hub.creates).try_acquire_owned() {
-        let next = hub.pools().next(Instant::now());
-        let Some((recipe, urgent)) = next else { return };
+        let step = hub.pools().next(Instant::now());
+        let (recipe, urgent) = match step {
+            Step::Make(recipe, urgent) => (recipe, urgent),
+            Step::Pause(pause) => return pause,
+            Step::Rest => break,
+        };
         let Ok(room) = Arc::clone(&hub.capacity).try_acquire_owned() else {
             hub.pools().unstart(&recipe.key);
             if urgent {
                 make_room(hub, &recipe);
             }
-            return;
+            break;
         };
         let maker = Arc::clone(hub);
         hub.tasks.spawn(async move {
@@ -178,6 +186,7 @@ fn plan(hub: &Arc<Hub>) {
             maker.changed.notify_one();
         });
     }
+    TICK
 }
 
 fn make_room(hub: &Hub, recipe: &Recipe) {
@@ -206,8 +215,8 @@ async fn make(hub: &Hub, recipe: Arc<Recipe>, room: OwnedSemaphorePermit) {
 
 /// Says whether calls can be served, and why not.
 pub(super) fn report(hub: &Hub) {
-    let (reasons, ready) = {
-        let pools = hub.pools();
+    let (reasons, figures) = {
+        let mut pools = hub.pools();
         let mut reasons: Vec<String> = Vec::new();
         for pool in pools.conditions() {
             if !pool.has_members {
@@ -215,7 +224,7 @@ pub(super) fn report(hub: &Hub) {
                 reasons.push(format!("pool `{}` has no members: {cause}", pool.name));
             }
         }
-        (reasons, pools.ready())
+        (reasons, pools.figures(hub.config.parallel(), Instant::now()))
     };
     let mut reasons = reasons;
     if let Err(absent) = hub.yard.engine.client() {
@@ -223,7 +232,7 @@ pub(super) fn report(hub: &Hub) {
     }
     reasons.extend(hub.lacking().iter().cloned());
     reasons.extend(hub.vault.lacking());
-    gauge!("switchboard_sandbox_containers", "state" => "ready").set(to_f64(ready));
+    show(&figures);
     let now = Readiness { ready: reasons.is_empty(), reason: reasons.join("; ") };
     hub.readiness.send_if_modified(|was| {
         let changed = *was != now;
@@ -232,6 +241,18 @@ pub(super) fn report(hub: &Hub) {
         }
         changed
     });
+}
+
+fn show(figures: &HashMap<String, Figures>) {
+    let ready = figures.values().map(|pool| pool.ready).sum();
+    gauge!("switchboard_sandbox_containers", "state" => "ready").set(to_f64(ready));
+    for (name, pool) in figures {
+        let gauge = |what: &'static str| gauge!(what, "pool" => name.clone());
+        gauge("switchboard_sandbox_pool_ready").set(to_f64(pool.ready));
+        gauge("switchboard_sandbox_pool_target").set(to_f64(pool.target));
+        gauge("switchboard_sandbox_pool_queue").set(to_f64(pool.waiting));
+        gauge("switchboard_sandbox_pool_refill_rate").set(pool.refill);
+    }
 }
 
 fn to_f64(count: usize) -> f64 {

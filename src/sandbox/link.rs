@@ -141,6 +141,21 @@ impl Link {
     }
 }
 
+#[cfg(test)]
+impl Link {
+    /// A link to nothing that stays alive until it is cut.
+    pub(super) fn for_test() -> Self {
+        let stop = CancellationToken::new();
+        Self {
+            opens: mpsc::channel(1).0,
+            desk: Arc::default(),
+            gone: stop.clone(),
+            _guard: stop.clone().drop_guard(),
+            stop,
+        }
+    }
+}
+
 struct Driver {
     connection: Connection,
     inbox: mpsc::Receiver<oneshot::Sender<yamux::Stream>>,

@@ -125,6 +125,28 @@ impl Member {
     }
 }
 
+#[cfg(test)]
+impl Member {
+    /// A container that no engine has, for tests of the bookkeeping.
+    pub(super) fn for_test(
+        recipe: &Arc<Recipe>,
+        registry: &Arc<Registry>,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        Self {
+            link: Link::for_test(),
+            _claim: Claim::new(registry, id.clone(), permit),
+            handle: Handle::of(&id),
+            id,
+            recipe: Arc::clone(recipe),
+            limits: CgroupLimits::default(),
+            begun: Instant::now(),
+            ready: Instant::now(),
+        }
+    }
+}
+
 /// What a launch needs of the daemon.
 #[derive(Debug, Clone)]
 pub(super) struct Yard {

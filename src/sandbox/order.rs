@@ -9,6 +9,7 @@ use bytes::{Buf, Bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::pool::Who;
 use super::{Error, HttpAnswer};
 use crate::call::File;
 use crate::catalog::{Command, Profile, Stdin, Target, Tool};
@@ -26,6 +27,8 @@ pub(super) struct Order {
     pub(super) profile: Arc<Profile>,
     /// Calls of the worker tier with equal scopes may share a container.
     pub(super) scope: Scope,
+    /// Whose share of a pool it takes.
+    pub(super) who: Who,
     pub(super) argv: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) stdin: Vec<u8>,
@@ -80,6 +83,10 @@ impl Order {
                 source: tool.source.clone(),
                 tenant: resolved.admitted.caller.tenant.clone(),
             },
+            who: Who::new((
+                resolved.admitted.caller.tenant.clone(),
+                resolved.admitted.caller.name.clone(),
+            )),
             argv,
             env,
             stdin,

@@ -1,6 +1,12 @@
 //! The pools of started containers: who waits, what is ready, how many to make. Pure bookkeeping
 //! under one lock: it neither talks to the engine nor sleeps.
 
+pub(super) mod demand;
+mod kind;
+pub(super) mod pace;
+pub(super) mod queue;
+pub(super) mod shares;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,13 +17,13 @@ use super::member::Member;
 use super::recipe::{Key, Recipe};
 use super::{Config, Error};
 use crate::catalog;
+use demand::Rate;
+use kind::Pool;
+use pace::Pace;
 
-/// Ready containers beyond the recent peak.
-const SPARE: usize = 1;
-/// How long a peak of demand is remembered: at least this, at most twice this.
-const PEAK_WINDOW: Duration = Duration::from_secs(30);
-/// What a launch is taken to cost before one was measured.
-const FIRST_LAUNCH: Duration = Duration::from_millis(300);
+/// A caller: tenant and name.
+pub(super) type Who = Arc<(String, String)>;
+
 const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 const BACKOFF_LAST: Duration = Duration::from_secs(30);
 /// Failures in a row after which callers are told at once. The first may be chance.
@@ -41,9 +47,23 @@ pub(super) struct Lease {
 }
 
 /// All pools.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pools {
     by_key: HashMap<Key, Pool>,
+    /// Calls of all pools.
+    arrivals: Rate,
+    pace: Pace,
+}
+
+/// What to do about the pools.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Make one container; the flag says whether a call waits for it.
+    Make(Arc<Recipe>, bool),
+    /// Look again after this time.
+    Pause(Duration),
+    /// There is nothing to make.
+    Rest,
 }
 
 /// A call that asks for a container.
@@ -63,56 +83,22 @@ pub(super) struct Condition {
     pub(super) cause: Option<String>,
 }
 
-#[derive(Debug)]
-struct Pool {
-    recipe: Arc<Recipe>,
-    /// `None` for a pool that no profile asks for; it makes containers only for waiting calls.
-    bounds: Option<catalog::Pool>,
-    ready: VecDeque<Box<Member>>,
-    starting: usize,
-    /// Shared with the lease of each container in use.
-    leases: Arc<()>,
-    /// Taken from the reserve and not yet replaced.
-    unreplaced: usize,
-    waiting: VecDeque<oneshot::Sender<Delivery>>,
-    peak: Peak,
-    launch: Duration,
-    failures: u32,
-    retry_at: Option<Instant>,
-    cause: Option<Arc<Error>>,
-    filled: bool,
-    touched: Instant,
-}
-
-/// The highest demand of the last one to two windows.
-#[derive(Debug)]
-struct Peak {
-    now: usize,
-    before: usize,
-    turned: Instant,
-}
-
-impl Peak {
-    fn see(&mut self, demand: usize, at: Instant) {
-        self.turn(at);
-        self.now = self.now.max(demand);
-    }
-
-    fn turn(&mut self, at: Instant) {
-        let passed = at.saturating_duration_since(self.turned);
-        if passed >= PEAK_WINDOW {
-            self.before = if passed < 2 * PEAK_WINDOW { self.now } else { 0 };
-            self.now = 0;
-            self.turned = at;
-        }
-    }
-
-    fn height(&self) -> usize {
-        self.now.max(self.before)
-    }
+/// Figures of all pools that make containers of one image.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Figures {
+    pub(super) ready: usize,
+    /// Ready containers to aim at.
+    pub(super) target: usize,
+    pub(super) waiting: usize,
+    /// Containers that can be made in a second.
+    pub(super) refill: f64,
 }
 
 impl Pools {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { by_key: HashMap::new(), arrivals: Rate::new(now), pace: Pace::new(now) }
+    }
+
     /// Sets which pools there are, from `(recipe, bounds)` of every profile in use. The ready
     /// containers of pools that are no longer wanted are handed back, to be removed.
     pub(super) fn furnish(
@@ -142,28 +128,31 @@ impl Pools {
     }
 
     /// Asks for a container. Refuses at once when the pool cannot make any, when too many wait, or
-    /// when the wait would be longer than `patience`.
+    /// when the wait would be longer than `patience`. A full queue makes room for a caller that has
+    /// fewer calls in it than another.
     pub(super) fn ask(
         &mut self,
         recipe: &Arc<Recipe>,
+        who: &Who,
         patience: Duration,
         config: &Config,
     ) -> Result<Asked, Error> {
         let now = Instant::now();
+        self.arrivals.see(now);
         let pool = self.pool(recipe, now);
         pool.touched = now;
-        while let Some(member) = pool.ready.pop_front() {
-            if member.link().is_alive() {
-                let lease = pool.lease();
-                pool.unreplaced += 1;
-                pool.measure(now);
-                return Ok(Asked::Ready(Taken { member, lease }));
-            }
+        if let Some(taken) = pool.take_ready(who, now) {
+            return Ok(Asked::Ready(taken));
         }
         pool.waiting.retain(|waiter| !waiter.is_closed());
-        pool.refuse(now, patience, config)?;
+        pool.admit(who, patience, config, now)?;
         let (deliver, delivery) = oneshot::channel();
-        pool.waiting.push_back(deliver);
+        if pool.waiting.len() == 0 {
+            pool.progress = now;
+            pool.gap = pool.launch / u32::try_from(config.parallel()).unwrap_or(1);
+        }
+        pool.waiting.push(who, deliver);
+        pool.shares.wait(who, pool.waiting.of(who), now);
         pool.measure(now);
         Ok(Asked::Waiting(delivery))
     }
@@ -173,30 +162,34 @@ impl Pools {
         self.by_key.values().any(|pool| pool.calls_waiting() > pool.starting)
     }
 
-    /// Chooses what to make next, calls that wait before reserves, and counts it as starting. The
-    /// flag says whether a call waits for it.
-    pub(super) fn next(&mut self, now: Instant) -> Option<(Arc<Recipe>, bool)> {
+    /// Chooses what to make next, calls that wait before reserves, and counts it as starting. Pools
+    /// in which calls wait take turns, whatever the length of their queues; of the reserves, that
+    /// comes first of which the greatest part is missing. A reserve that is at least half full is
+    /// refilled at a pace that leaves the machine to the calls.
+    pub(super) fn next(&mut self, now: Instant) -> Step {
         let may = |pool: &&mut Pool| pool.retry_at.is_none_or(|at| at <= now);
         let urgent = self
             .by_key
             .values_mut()
             .filter(may)
-            .map(|pool| (pool.calls_waiting().saturating_sub(pool.starting), pool))
-            .filter(|(missing, _)| *missing > 0)
-            .max_by_key(|(missing, _)| *missing);
-        if let Some((_, pool)) = urgent {
-            pool.starting += 1;
-            return Some((Arc::clone(&pool.recipe), true));
+            .filter(|pool| pool.calls_waiting() > pool.starting)
+            .min_by_key(|pool| pool.begun);
+        if let Some(pool) = urgent {
+            return Step::Make(pool.begin(now), true);
         }
-        let (_, pool) = self
+        let wanting = self
             .by_key
             .values_mut()
             .filter(may)
             .map(|pool| (pool.missing(now), pool))
             .filter(|(missing, _)| *missing > 0)
-            .max_by_key(|(missing, _)| *missing)?;
-        pool.starting += 1;
-        Some((Arc::clone(&pool.recipe), false))
+            .max_by_key(|(missing, pool)| missing * 1000 / pool.target().max(1));
+        let Some((missing, pool)) = wanting else { return Step::Rest };
+        let short = 2 * missing > pool.target();
+        if !short && let Err(pause) = self.pace.take(self.arrivals.per_second(now), now) {
+            return Step::Pause(pause);
+        }
+        Step::Make(pool.begin(now), false)
     }
 
     /// Takes back what [`next`](Self::next) counted, when it was not begun after all.
@@ -218,9 +211,12 @@ impl Pools {
         let took = member.ready.saturating_duration_since(member.begun);
         pool.launch = (pool.launch * 3 + took) / 4;
         let mut offer = member;
-        while let Some(waiter) = pool.waiting.pop_front() {
+        while let Some((_, waiter)) = pool.waiting.pop() {
             match waiter.send(Ok(Taken { member: offer, lease: pool.lease() })) {
-                Ok(()) => return None,
+                Ok(()) => {
+                    pool.advance(Instant::now());
+                    return None;
+                }
                 Err(Ok(back)) => offer = back.member,
                 Err(Err(_)) => return None,
             }
@@ -228,7 +224,7 @@ impl Pools {
         if pool.bounds.is_none() {
             return Some(offer);
         }
-        pool.unreplaced = pool.unreplaced.saturating_sub(1);
+        pool.shares.replace();
         pool.ready.push_back(offer);
         None
     }
@@ -246,7 +242,7 @@ impl Pools {
         pool.cause = Some(Arc::new(error));
         if let Some(refusal) = pool.refusal(now) {
             drop(refusal);
-            for waiter in std::mem::take(&mut pool.waiting) {
+            for waiter in pool.waiting.take() {
                 if let Some(refusal) = pool.refusal(now) {
                     drop(waiter.send(Err(refusal)));
                 }
@@ -264,6 +260,7 @@ impl Pools {
                     member.link().is_alive() && now.saturating_duration_since(member.ready) < idle
                 });
             pool.ready = keep;
+            pool.shares.forget(now);
             old.extend(out);
         }
         self.by_key.retain(|_, pool| {
@@ -314,103 +311,23 @@ impl Pools {
             .collect()
     }
 
-    /// Ready containers of all pools.
-    pub(super) fn ready(&self) -> usize {
-        self.by_key.values().map(|pool| pool.ready.len()).sum()
+    #[cfg(test)]
+    pub(super) fn in_use(&self, key: &Key) -> usize {
+        self.by_key.get(key).map_or(0, Pool::in_use)
     }
-}
 
-impl Pool {
-    fn new(recipe: Arc<Recipe>, now: Instant) -> Self {
-        Self {
-            recipe,
-            bounds: None,
-            ready: VecDeque::new(),
-            starting: 0,
-            leases: Arc::new(()),
-            unreplaced: 0,
-            waiting: VecDeque::new(),
-            peak: Peak { now: 0, before: 0, turned: now },
-            launch: FIRST_LAUNCH,
-            failures: 0,
-            retry_at: None,
-            cause: None,
-            filled: false,
-            touched: now,
+    /// Figures of the pools, by the name of their image.
+    pub(super) fn figures(&mut self, parallel: usize, now: Instant) -> HashMap<String, Figures> {
+        let mut all: HashMap<String, Figures> = HashMap::new();
+        for pool in self.by_key.values_mut() {
+            pool.peak.turn(now);
+            let sum = all.entry(pool.recipe.name.clone()).or_default();
+            sum.ready += pool.ready.len();
+            sum.target += pool.target();
+            sum.waiting += pool.calls_waiting();
+            let each = pool.launch.as_secs_f64().max(f64::EPSILON);
+            sum.refill = sum.refill.max(f64::from(u32::try_from(parallel).unwrap_or(1)) / each);
         }
-    }
-
-    fn lease(&self) -> Lease {
-        Lease { _of: Arc::clone(&self.leases) }
-    }
-
-    fn in_use(&self) -> usize {
-        Arc::strong_count(&self.leases).saturating_sub(1)
-    }
-
-    fn recover(&mut self) {
-        self.failures = 0;
-        self.retry_at = None;
-        self.cause = None;
-    }
-
-    fn calls_waiting(&self) -> usize {
-        self.waiting.iter().filter(|waiter| !waiter.is_closed()).count()
-    }
-
-    /// Ready containers to aim at: the recent peak and one to spare, within the bounds.
-    fn target(&self) -> usize {
-        let Some(bounds) = self.bounds else { return 0 };
-        let min = usize::try_from(bounds.min).unwrap_or(usize::MAX);
-        let max = usize::try_from(bounds.max).unwrap_or(usize::MAX).max(min);
-        (self.peak.height() + SPARE).clamp(min, max)
-    }
-
-    /// Containers to make for the reserve.
-    fn missing(&mut self, now: Instant) -> usize {
-        self.peak.turn(now);
-        self.target().saturating_sub(self.ready.len() + self.starting)
-    }
-
-    /// Remembers the demand: what was taken and not yet replaced, and what waits.
-    fn measure(&mut self, now: Instant) {
-        let demand = self.in_use().max(self.unreplaced) + self.calls_waiting();
-        self.peak.see(demand, now);
-    }
-
-    fn refusal(&self, now: Instant) -> Option<Error> {
-        let cause = self.cause.as_ref()?;
-        let wait = self.retry_at?.checked_duration_since(now)?;
-        (self.failures >= DEGRADED).then(|| Error::NoContainer {
-            retry_after: (!cause.is_lasting()).then_some(wait),
-            cause: Arc::clone(cause),
-        })
-    }
-
-    fn refuse(&self, now: Instant, patience: Duration, config: &Config) -> Result<(), Error> {
-        if let Some(refusal) = self.refusal(now) {
-            return Err(refusal);
-        }
-        let ahead = self.waiting.len();
-        let round = ahead / config.parallel() + 1;
-        let estimate = self.launch * u32::try_from(round).unwrap_or(u32::MAX);
-        if ahead >= usize::try_from(config.queue).unwrap_or(usize::MAX) {
-            return Err(Error::Busy {
-                reason: format!("{ahead} calls wait already"),
-                retry_after: estimate,
-            });
-        }
-        // The first in line may find its container half made, so only a queue is refused.
-        if ahead > 0 && estimate > patience {
-            return Err(Error::Busy {
-                reason: format!(
-                    "{ahead} calls wait already, about {} ms, and this one has {} ms",
-                    estimate.as_millis(),
-                    patience.as_millis()
-                ),
-                retry_after: estimate,
-            });
-        }
-        Ok(())
+        all
     }
 }

@@ -7,6 +7,7 @@ mod ends;
 mod figures;
 mod live;
 mod parts;
+mod pool;
 mod secrets;
 mod veil;
 mod worker;

@@ -23,15 +23,18 @@ mod faults;
 mod flood;
 mod measure;
 mod policy;
+mod pool;
 mod stage;
 mod start;
 mod sustained;
+mod trace;
 mod warm;
 mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 8] = ["start", "dry", "policy", "worker", "warm", "sustained", "flood", "faults"];
+const ALL: [&str; 9] =
+    ["start", "dry", "policy", "worker", "warm", "pool", "sustained", "flood", "faults"];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.
@@ -58,6 +61,7 @@ async fn run(name: &str) -> bool {
         "policy" => policy::run(),
         "worker" => worker::run().await,
         "warm" => warm::run().await,
+        "pool" => pool::run().await,
         "sustained" => sustained::run().await,
         "flood" => return flood::run().await,
         _ => return faults::run().await,

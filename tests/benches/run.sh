@@ -30,6 +30,9 @@ worker.p99                    <  20
 warm.p50                      <  5
 warm.p99                      <  20
 warm.ratio                    >= 30
+pool.half.hit                 >= 99
+pool.half.p50                 <  5
+pool.half.p99                 <  20
 sustained.ratio               >= 90
 flood.yes.growth              <  8
 flood.stderr.growth           <  8

@@ -109,7 +109,7 @@ impl Setup {
         self
     }
 
-    fn write_config(&self) -> PathBuf {
+    pub(crate) fn write_config(&self) -> PathBuf {
         let mut text = String::new();
         writeln!(
             text,
@@ -164,7 +164,7 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-fn spawn(config: &Path, environment: &[(String, String)]) -> Child {
+pub(crate) fn spawn(config: &Path, environment: &[(String, String)]) -> Child {
     Command::new(BINARY)
         .arg("serve")
         .arg("--config")

@@ -13,7 +13,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::daemon::{Setup, code, containers, eventually, http, parsed, request};
+use crate::daemon::{Setup, code, containers, eventually, http, parsed, request, spawn};
 
 fn sh(script: &str) -> CallRequest {
     request("probe.slow", &json!({ "script": script }).to_string())
@@ -418,5 +418,39 @@ async fn one_channel_over_the_socket_outlives_restarts_of_the_daemon() {
             }
         })
         .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_during_the_start_ends_it_in_a_drain() {
+    for signal in ["TERM", "INT"] {
+        let setup = Setup::new();
+        let config = setup.write_config();
+        let socket = setup.folder.path().join("daemon.sock");
+        let mut child = spawn(&config, &[]);
+        // It listens before it reads its policies and looks for the engine, and after it has
+        // registered for signals.
+        eventually("the socket is there", || async { socket.exists() }).await;
+        let pid = child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(sent.unwrap().success());
+        let status = tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {status:?}");
+        assert!(containers(&setup.instance).is_empty(), "{signal}");
+        assert!(!socket.exists(), "{signal}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_fails_leaves_no_container() {
+    // The policies are read after the sandbox has started; the ready file is written last, when
+    // containers are being made.
+    let broken = Setup::new().policy("cedar/broken.cedar", "permit (");
+    let nowhere = Setup::new().config("[server]\nready_file = \"no/such/folder/ready\"");
+    for setup in [broken, nowhere] {
+        let instance = setup.instance.clone();
+        let (code, said) = tokio::task::spawn_blocking(|| setup.refuse()).await.unwrap();
+        assert_eq!(code, 1, "{said}");
+        assert!(containers(&instance).is_empty(), "{said}");
     }
 }

@@ -15,6 +15,7 @@ use crate::call::Code;
 use crate::catalog::{Limits, Pool, Profile, Runtime, Seccomp, Tier};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::order::{Order, Scope, environment};
+use crate::sandbox::pool::Who;
 use crate::sandbox::recipe::{Images, Owner, Recipe};
 use crate::sandbox::{
     Config, End, Error, Outcome, PoolUse, Sandbox, Sight, inspect_engine, keeper,
@@ -65,6 +66,7 @@ pub(super) fn order(profile: &Arc<Profile>, argv: &[&str]) -> Order {
     Order {
         profile: Arc::clone(profile),
         scope: Scope { source: "tests".to_owned(), tenant: "default".to_owned() },
+        who: Who::new(("default".to_owned(), "tester".to_owned())),
         argv: argv.iter().map(|&element| element.to_owned()).collect(),
         env: environment(&std::collections::BTreeMap::new()),
         stdin: Vec::new(),
@@ -202,7 +204,7 @@ async fn a_full_queue_refuses_with_a_delay() {
     assert_eq!(refused.len(), 3, "{refused:?}");
     for error in refused {
         let failure = error.failure();
-        assert_eq!(failure.code, Code::SandboxUnavailable);
+        assert_eq!(failure.code, Code::RateLimited);
         assert!(failure.retry_after.is_some());
     }
     // A wait that cannot end in time is refused at once.

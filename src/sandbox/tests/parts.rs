@@ -7,9 +7,7 @@ use std::time::Duration;
 use bollard::models::ContainerSummary;
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_runner::{
-    CgroupLimits, Exit, Given, Kind, Ready, Report, Request, Stopped, frame,
-};
+use switchboard_runner::{CgroupLimits, Exit, Given, Kind, Ready, Report, Request, Stopped, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::live::profile;
@@ -86,7 +84,7 @@ fn a_neighbours_want_of_memory_is_not_this_calls_verdict() {
     assert_eq!(judge(&oom(Exit::Signal(9)), true), End::OutOfMemory);
 }
 
-fn images() -> Images {
+pub(super) fn images() -> Images {
     Images {
         image: HashMap::from([(
             "shell".to_owned(),

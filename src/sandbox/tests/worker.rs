@@ -116,3 +116,28 @@ async fn dropping_one_call_leaves_its_neighbours_alone() {
     assert!(!seen.contains("sleep 60"), "{seen}");
     room.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_answers_too_late_gets_no_further_calls() {
+    let room = Room::open(Config { grace_ms: 300, ..config() }).await;
+    let mut short = Profile { tier: Tier::Worker, ..profile("shell") };
+    short.limits.wall = Duration::from_millis(500);
+    let profile = Arc::new(short);
+    room.keep(&[&profile]);
+    room.ready().await;
+    let first = room.run(shell(&profile, "true")).await;
+    let stop = std::process::Command::new("docker")
+        .args(["kill", "--signal=STOP", &first.container])
+        .output()
+        .unwrap();
+    assert!(stop.status.success(), "{stop:?}");
+    let begun = std::time::Instant::now();
+    let late = room.run(shell(&profile, "true")).await;
+    assert_eq!(late.container, first.container);
+    assert!(matches!(late.end, End::Lost(_) | End::Timeout), "{:?}", late.end);
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let next = room.run(shell(&profile, "echo well")).await;
+    assert_ne!(next.container, first.container);
+    assert_eq!(next.stdout, "well\n");
+    room.close().await;
+}
