@@ -20,7 +20,8 @@ pub(super) struct Veil {
     forms: Vec<Form>,
     /// The forms that may begin with a byte, by that byte.
     starts: Vec<Vec<usize>>,
-    hot: [bool; 256],
+    /// One bit for each pair of bytes with which a form may begin; most text has none of them.
+    pairs: Vec<u64>,
 }
 
 impl fmt::Debug for Veil {
@@ -38,14 +39,21 @@ impl Veil {
         let mut forms: Vec<Form> = values.flat_map(spelling::forms).collect();
         forms.extend(logins.map(spelling::login));
         let mut starts = vec![Vec::new(); 256];
-        let mut hot = [false; 256];
-        for (byte, (starts, hot)) in (0..=u8::MAX).zip(starts.iter_mut().zip(&mut hot)) {
-            starts.extend(
-                forms.iter().enumerate().filter(|(_, f)| f.may_start(byte)).map(|(place, _)| place),
-            );
-            *hot = !starts.is_empty();
+        let mut pairs = vec![0; 1 << 10];
+        for (first, starts) in (0..=u8::MAX).zip(&mut starts) {
+            let fitting = forms.iter().enumerate().filter(|(_, form)| form.may_start(first));
+            starts.extend(fitting.map(|(place, _)| place));
+            for second in 0..=u8::MAX {
+                let fits = |place: &usize| {
+                    forms.get(*place).is_some_and(|form| form.fit(&[first, second]).open)
+                };
+                let (word, bit) = pair(first, second);
+                if let Some(word) = pairs.get_mut(word).filter(|_| starts.iter().any(fits)) {
+                    *word |= bit;
+                }
+            }
         }
-        Self { forms, starts, hot }
+        Self { forms, starts, pairs }
     }
 
     /// Masks what `bytes` hold; the number of bytes that are settled. Those after them may be the
@@ -65,9 +73,18 @@ impl Veil {
         bytes.len()
     }
 
-    /// Where the next byte stands at which a form may begin.
+    /// Where the next place is at which a form may begin.
     fn next(&self, bytes: &[u8]) -> Option<usize> {
-        bytes.iter().position(|byte| self.hot.get(usize::from(*byte)).is_some_and(|hot| *hot))
+        let hot = |both: &[u8]| {
+            let [first, second] = both else { return false };
+            let (word, bit) = pair(*first, *second);
+            self.pairs.get(word).is_some_and(|word| word & bit != 0)
+        };
+        let last = bytes.last()?;
+        bytes.windows(2).position(hot).or_else(|| {
+            let starts = self.starts.get(usize::from(*last));
+            starts.filter(|starts| !starts.is_empty()).map(|_| bytes.len() - 1)
+        })
     }
 
     /// Length of the longest form at the beginning of `text`, and whether more bytes could make
@@ -96,6 +113,12 @@ impl Veil {
         // A value is ASCII and so is its mask, so what was text still is.
         *text = String::from_utf8(bytes).unwrap_or_default();
     }
+}
+
+/// Where the bit of two bytes is.
+fn pair(first: u8, second: u8) -> (usize, u64) {
+    let place = usize::from(first) << 8 | usize::from(second);
+    (place >> 6, 1 << (place & 63))
 }
 
 /// Masks a stream. What may be the beginning of a value is held back until more tells.

@@ -65,7 +65,7 @@ pub(super) fn login(text: &Hidden) -> Form {
 
 /// The base64 characters that hold nothing but `bytes`, when so many others stand before them.
 fn inside_base64(bytes: &[u8], before: usize) -> Vec<u8> {
-    let padded = Zeroizing::new([&[0, 0].get(..before).unwrap_or_default(), bytes].concat());
+    let padded = Zeroizing::new([[0, 0].get(..before).unwrap_or_default(), bytes].concat());
     let text = Zeroizing::new(STANDARD_NO_PAD.encode(&*padded).into_bytes());
     let first = (before * 8).div_ceil(6);
     let end = padded.len() * 8 / 6;
@@ -189,6 +189,7 @@ fn skip_breaks(text: &[u8]) -> &[u8] {
 }
 
 /// What stands at a place, and its length.
+#[derive(Clone, Copy)]
 enum Decoded {
     Is(u8, usize),
     Open,
