@@ -22,6 +22,8 @@ pub(super) struct Veil {
     starts: Vec<Vec<usize>>,
     /// One bit for each pair of bytes with which a form may begin; most text has none of them.
     pairs: Vec<u64>,
+    /// Bytes of the longest spelling of all.
+    longest: usize,
 }
 
 impl fmt::Debug for Veil {
@@ -53,7 +55,8 @@ impl Veil {
                 }
             }
         }
-        Self { forms, starts, pairs }
+        let longest = forms.iter().map(Form::longest).max().unwrap_or(0);
+        Self { forms, starts, pairs, longest }
     }
 
     /// Masks what `bytes` hold; the number of bytes that are settled. Those after them may be the
@@ -63,7 +66,7 @@ impl Veil {
         while let Some(skip) = bytes.get(at..).and_then(|rest| self.next(rest)) {
             at += skip;
             let rest = bytes.get_mut(at..).unwrap_or_default();
-            let (length, open) = self.longest(rest);
+            let (length, open) = self.find(rest);
             if open && !last {
                 return at;
             }
@@ -89,7 +92,7 @@ impl Veil {
 
     /// Length of the longest form at the beginning of `text`, and whether more bytes could make
     /// another or a longer one.
-    fn longest(&self, text: &[u8]) -> (usize, bool) {
+    fn find(&self, text: &[u8]) -> (usize, bool) {
         let first = text.first().map_or(0, |byte| usize::from(*byte));
         let (mut longest, mut open) = (0, false);
         for form in self.starts.get(first).into_iter().flatten() {
@@ -121,28 +124,39 @@ fn pair(first: u8, second: u8) -> (usize, u64) {
     (place >> 6, 1 << (place & 63))
 }
 
-/// Masks a stream. What may be the beginning of a value is held back until more tells.
+/// Masks a stream. Its last bytes are held back until more come, always the same number of them:
+/// how long something takes must not tell whether it is the beginning of a value.
 #[derive(Debug)]
 pub(super) struct Cover {
     veil: Arc<Veil>,
     held: BytesMut,
+    /// So many bytes of those held are masked where they have to be.
+    settled: usize,
 }
 
 impl Cover {
     pub(super) fn new(veil: &Arc<Veil>) -> Self {
-        Self { veil: Arc::clone(veil), held: BytesMut::new() }
+        Self { veil: Arc::clone(veil), held: BytesMut::new(), settled: 0 }
     }
 
-    /// Takes a piece; gives what is settled.
+    /// Takes a piece; gives what need not be held back.
     pub(super) fn push(&mut self, piece: &[u8]) -> Bytes {
         self.held.extend_from_slice(piece);
-        let settled = self.veil.cover(&mut self.held, false);
-        self.held.split_to(settled).freeze()
+        self.settle(false);
+        let free = self.held.len().saturating_sub(self.veil.longest).min(self.settled);
+        self.settled -= free;
+        self.held.split_to(free).freeze()
     }
 
     /// Gives the rest, at the end of the stream.
     pub(super) fn finish(&mut self) -> Bytes {
-        self.veil.cover(&mut self.held, true);
+        self.settle(true);
+        self.settled = 0;
         self.held.split().freeze()
+    }
+
+    fn settle(&mut self, last: bool) {
+        let rest = self.held.get_mut(self.settled..).unwrap_or_default();
+        self.settled += self.veil.cover(rest, last);
     }
 }
