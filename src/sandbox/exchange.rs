@@ -225,7 +225,10 @@ async fn listen<R: AsyncRead + Unpin>(
                 return Err(wrong("the runner sent a frame that only the daemon may send"));
             }
         };
-        teller.tell(event);
+        // What is held back for masking comes with a later piece.
+        if !matches!(&event, Event::Stdout(piece) | Event::Stderr(piece) if piece.is_empty()) {
+            teller.tell(event);
+        }
     }
 }
 
