@@ -62,6 +62,8 @@ pub struct Call {
     pub deadline: Option<Instant>,
     /// When the call arrived.
     pub received: Instant,
+    /// How its caller proved who it is, in words for the record; empty where nobody asked.
+    pub proof: String,
 }
 
 impl Call {
@@ -78,6 +80,7 @@ impl Call {
             idempotency_key: None,
             deadline: None,
             received: Instant::now(),
+            proof: String::new(),
         }
     }
 

@@ -170,8 +170,13 @@ impl Config {
             &mut self.ledger.path,
         ];
         let identity = &mut self.admission.identity;
-        let named =
-            [&mut self.server.ready_file, &mut self.sandbox.gate.extra_ca, &mut identity.tokens];
+        let named = [
+            &mut self.server.ready_file,
+            &mut self.sandbox.gate.extra_ca,
+            &mut identity.tokens,
+            &mut self.ledger.key,
+            &mut self.ledger.checkpoints,
+        ];
         if let Some(jwt) = &mut identity.jwt {
             jwt.jwks = folder.join(&jwt.jwks);
         }

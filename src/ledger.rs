@@ -2,29 +2,45 @@
 //! bytes in; nothing out but the assurance that they are in the database file, which outlives the
 //! death of this process. The disk itself is flushed once a second.
 
+mod diagnose;
 mod error;
+mod export;
+mod key;
+mod mark;
 mod mask;
 mod query;
 mod record;
+mod seal;
 mod store;
+mod story;
 #[cfg(test)]
 mod tests;
+mod upkeep;
+mod verify;
+mod witness;
 mod writer;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::Timestamp;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::config::duration;
 pub use error::Error;
-pub use query::{Break, Page, Query, Verification};
+pub use key::PublicKey;
+pub use mark::{Mark, Purpose};
+pub use query::{Page, Query};
 use record::Row;
 pub use record::{Entry, Latencies, Record, Run};
 use store::Store;
+pub use story::{Mark as StepMark, Step, Story, tell};
+pub use verify::{Against, Damage, Kind, Verification};
 use writer::{Order, Upkeep};
 
 /// Rows that may wait for the writer.
@@ -41,6 +57,17 @@ pub struct Config {
     /// The database file; default `/var/lib/switchboard/ledger.db`. Its folder is made with mode
     /// 0700, the file with mode 0600.
     pub path: PathBuf,
+    /// The private key, in PEM, that signs checkpoints; default: the ledger's path with `.key` added.
+    /// Made at the first start, with mode 0600.
+    pub key: Option<PathBuf>,
+    /// The file to which each checkpoint is appended as one line of JSON, so that it can be kept
+    /// elsewhere; default: the ledger's path with `.checkpoints` added.
+    pub checkpoints: Option<PathBuf>,
+    /// Records after which a checkpoint is signed; default 1000. Looked at once a second.
+    pub checkpoint_records: u32,
+    /// Time after which a checkpoint is signed when there is any new record; default 5 min.
+    #[serde(with = "duration")]
+    pub checkpoint_every: Duration,
     /// Days after which a record is removed; default 30; 0 keeps records for ever.
     pub retention_days: u32,
     /// Bytes of a call's arguments that are kept; default 65536.
@@ -51,10 +78,32 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             path: PathBuf::from("/var/lib/switchboard/ledger.db"),
+            key: None,
+            checkpoints: None,
+            checkpoint_records: 1000,
+            checkpoint_every: Duration::from_secs(300),
             retention_days: 30,
             arguments_bytes: 64 << 10,
         }
     }
+}
+
+impl Config {
+    /// Where the key is.
+    pub fn key_path(&self) -> PathBuf {
+        self.key.clone().unwrap_or_else(|| beside(&self.path, ".key"))
+    }
+
+    /// Where the checkpoints are.
+    pub fn checkpoints_path(&self) -> PathBuf {
+        self.checkpoints.clone().unwrap_or_else(|| beside(&self.path, ".checkpoints"))
+    }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 /// A ledger file, open. Clones are the same ledger.
@@ -66,6 +115,7 @@ pub struct Ledger {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    against: Against,
     keep: usize,
     /// `None` for a ledger that is only read.
     writer: Option<Writer>,
@@ -83,21 +133,23 @@ impl Ledger {
     /// kind, a damaged one, and one that another daemon writes to.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let path = &config.path;
-        let store = Store::open(path)?;
+        let store = Store::open(config)?;
         let reader = store::open_read_only(path)?;
         let (orders, queue) = mpsc::channel(QUEUE_ROWS);
         let (stop, stopped) = blocking::channel();
-        let retention = (config.retention_days > 0)
-            .then(|| SignedDuration::from_hours(24 * i64::from(config.retention_days)));
-        let (weak, beside) = (orders.downgrade(), path.clone());
+        let (weak, own) = (orders.downgrade(), config.clone());
         let thread = start(path, "ledger-upkeep", move || {
-            writer::maintain(&beside, &weak, &stopped, retention);
+            upkeep::maintain(&own, &weak, &stopped);
         })?;
         let upkeep = Upkeep { stop, thread };
         start(path, "ledger", move || writer::run(store, queue, upkeep))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 path: path.clone(),
+                against: Against {
+                    checkpoints: Some(config.checkpoints_path()),
+                    ..Against::default()
+                },
                 keep: config.arguments_bytes,
                 writer: Some(Writer {
                     orders,
@@ -116,6 +168,7 @@ impl Ledger {
         Ok(Self {
             inner: Arc::new(Inner {
                 path: path.to_owned(),
+                against: Against::default(),
                 keep: 0,
                 writer: None,
                 reader: Mutex::new(reader),
@@ -152,6 +205,11 @@ impl Ledger {
         self.read(move |connection| query::search(connection, &query)).await
     }
 
+    /// Place and arrival of the oldest record; `None` when there is none.
+    pub async fn oldest(&self) -> Result<Option<(u64, Timestamp)>, Error> {
+        self.read(query::oldest).await
+    }
+
     /// `limit` bytes of a call's stored reply from `offset`; `None` when there is no such call. A
     /// `limit` of 0 tells whose it is and how long.
     pub async fn result(
@@ -164,12 +222,11 @@ impl Ledger {
         self.read(move |connection| query::page(connection, &call_id, offset, limit)).await
     }
 
-    /// Computes every hash again and finds the first record that was changed or removed. Reads the
-    /// whole file; calls go on meanwhile. It finds what was changed in the file, not a file that
-    /// somebody wrote anew from end to end.
+    /// Computes every hash again, holds them against the checkpoints, and names what is not as it
+    /// was written. Reads the whole file; calls go on meanwhile.
     pub async fn verify(&self) -> Result<Verification, Error> {
-        let path = self.inner.path.clone();
-        run_blocking(move || query::verify(&store::open_read_only(&path)?)).await
+        let inner = self.inner.clone();
+        run_blocking(move || verify::database(&inner.path, &inner.against)).await
     }
 
     /// Writes what was handed in before, and closes the file. Later records are refused.
@@ -197,6 +254,32 @@ impl Ledger {
         })
         .await
     }
+}
+
+/// Verifies a ledger's database, or an export of one.
+pub fn verify(path: &Path, against: &Against) -> Result<Verification, Error> {
+    let unopened = |source| Error::Open { path: path.to_owned(), source: Arc::new(source) };
+    let mut first = [0];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut first));
+    read.map_err(unopened)?;
+    if first == *b"{" { export::verify(path, against) } else { verify::database(path, against) }
+}
+
+/// Gives the records that match, oldest first, as lines of JSON that [`verify`] can read; with `raw`
+/// the replies are as callers got them, else masked. Ends when `write` answers false.
+pub fn export(
+    path: &Path,
+    query: &Query,
+    raw: bool,
+    write: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), Error> {
+    export::write(&store::open_read_only(path)?, (query, raw), write)
+}
+
+/// The key with which a ledger says it is signed; `None` for one that never was.
+pub fn public_key(path: &Path) -> Result<Option<PublicKey>, Error> {
+    let connection = store::open_read_only(path)?;
+    if store::is_signed(&connection)? { seal::known_key(&connection, path) } else { Ok(None) }
 }
 
 /// JSON text with what looks secret masked, for the eyes of a person: a stored reply is kept as the

@@ -142,6 +142,7 @@ impl Pipeline {
         snapshot: &Snapshot,
         facts: &mut Facts,
     ) -> Result<Authorized, CallError> {
+        facts.under(snapshot);
         let admitted = facts.stage("admit", || self.admission.admit(call, caller.clone()))?;
         let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;

@@ -89,6 +89,27 @@ pub struct Peer {
     pub authorization: Option<String>,
 }
 
+impl Peer {
+    /// What there is to prove who it is, in words, without any secret.
+    pub fn proof(&self) -> String {
+        let token = self.authorization.as_deref().map(|shown| match bearer(shown) {
+            Ok(token) if jwt::looks_like_one(token) => "signed token",
+            Ok(_) | Err(_) => "bearer token",
+        });
+        match (&self.link, token) {
+            (Link::Unix { uid, gid }, None) => format!("socket peer uid {uid} gid {gid}"),
+            (Link::Unix { uid, .. }, Some(token)) => format!("{token}, from socket peer uid {uid}"),
+            (Link::Tcp(from), Some(token)) => format!("{token}, from {}", from.ip()),
+            (Link::Tcp(from), None) => format!("connection from {}", from.ip()),
+            (Link::Tls(_), Some(token)) => format!("{token}, over TLS"),
+            (Link::Tls(names), None) => {
+                format!("certificate of {}", names.first().map_or("nobody", String::as_str))
+            }
+            (Link::Inside, _) => "the daemon itself".to_owned(),
+        }
+    }
+}
+
 impl From<Link> for Peer {
     fn from(link: Link) -> Self {
         Self { link, authorization: None }

@@ -1,5 +1,9 @@
 //! `switchboard ledger`: reads the ledger's file, whether or not a daemon writes to it.
 
+mod export;
+mod verify;
+mod why;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,8 +26,16 @@ pub(super) enum Ledger {
     Show(Show),
     /// Print the records that match, newest first.
     Search(Search),
-    /// Check the chain of hashes from end to end.
-    Verify(File),
+    /// Tell the story of one call: each stage, which one is responsible for a failure, what to do.
+    Why(why::Options),
+    /// Print all records, or those that match, oldest first, as lines of JSON that `verify --file`
+    /// can check. What looks secret is masked.
+    Export(export::Options),
+    /// Check that no record was changed, removed, added or moved: the chain of digests, and the
+    /// signed checkpoints. Exit 1 when anything was.
+    Verify(verify::Options),
+    /// Print the public key that signs the checkpoints, for `verify --key`.
+    Key(verify::KeyOptions),
 }
 
 #[derive(Debug, Args)]
@@ -66,13 +78,16 @@ pub(super) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Search {
+pub(super) struct Filter {
     /// Calls of this tool.
     #[arg(long)]
     tool: Option<String>,
     /// Calls of this caller.
     #[arg(long)]
     caller: Option<String>,
+    /// Calls of this tenant.
+    #[arg(long)]
+    tenant: Option<String>,
     /// Calls of this conversation.
     #[arg(long)]
     conversation: Option<String>,
@@ -88,6 +103,19 @@ pub(super) struct Search {
     /// Calls before this time or before so long ago.
     #[arg(long, value_parser = moment)]
     until: Option<Timestamp>,
+}
+
+impl From<Filter> for Query {
+    fn from(filter: Filter) -> Self {
+        let Filter { tool, caller, tenant, conversation, code, status, since, until } = filter;
+        Self { tool, caller, tenant, conversation, code, status, since, until, ..Self::default() }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    #[command(flatten)]
+    filter: Filter,
     /// So many at most.
     #[arg(long, default_value_t = 100)]
     limit: u32,
@@ -121,16 +149,35 @@ pub(super) async fn run(command: Ledger) -> Result<ExitCode, Failed> {
         Ledger::Tail(options) => tail(options).await,
         Ledger::Show(options) => show(options).await,
         Ledger::Search(options) => search(options).await,
-        Ledger::Verify(file) => verify(file).await,
+        Ledger::Why(options) => why::run(options).await,
+        Ledger::Export(options) => export::run(options).await,
+        Ledger::Verify(options) => verify::run(options).await,
+        Ledger::Key(options) => verify::key(options),
+    }
+}
+
+impl File {
+    /// Where the ledger is, and where its checkpoints must be if that is known.
+    fn paths(self) -> Result<(PathBuf, Option<PathBuf>), Failed> {
+        if let Some(path) = self.file {
+            return Ok((path, None));
+        }
+        let config = Config::read(&self.config).map_err(Failed::usage)?.ledger;
+        let checkpoints = config.checkpoints_path();
+        Ok((config.path, Some(checkpoints)))
     }
 }
 
 fn open(file: File) -> Result<ledger::Ledger, Failed> {
-    let path = match file.file {
-        Some(path) => path,
-        None => Config::read(&file.config).map_err(Failed::usage)?.ledger.path,
-    };
+    let (path, _) = file.paths()?;
     ledger::Ledger::open_read_only(&path).map_err(Failed::usage)
+}
+
+/// Runs what reads much on a thread of its own.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work).await.map_err(Failed::answer)?
 }
 
 async fn tail(options: Tail) -> Result<ExitCode, Failed> {
@@ -176,17 +223,7 @@ async fn since(ledger: &ledger::Ledger, last: u64) -> Result<Vec<Entry>, Failed>
 
 async fn search(options: Search) -> Result<ExitCode, Failed> {
     let ledger = open(options.file)?;
-    let query = Query {
-        tool: options.tool,
-        caller: options.caller,
-        conversation: options.conversation,
-        code: options.code,
-        status: options.status,
-        since: options.since,
-        until: options.until,
-        limit: Some(options.limit),
-        ..Query::default()
-    };
+    let query = Query { limit: Some(options.limit), ..options.filter.into() };
     let entries = ledger.search(query).await.map_err(Failed::answer)?;
     rows(&entries, options.json, true)
 }
@@ -210,12 +247,6 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
         return print::json(&shown);
     }
     print::text(&serde_json::to_string_pretty(&shown).map_err(Failed::answer)?)
-}
-
-async fn verify(file: File) -> Result<ExitCode, Failed> {
-    let found = open(file)?.verify().await.map_err(Failed::answer)?;
-    print::json(&found)?;
-    Ok(if found.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed> {

@@ -43,6 +43,14 @@ pub enum Error {
         /// How it shows.
         reason: String,
     },
+    /// The key that signs the ledger cannot be used.
+    #[error("the ledger's key `{}` cannot be used: {reason}", path.display())]
+    Key {
+        /// The key's file.
+        path: PathBuf,
+        /// Why not, and how to mend it.
+        reason: String,
+    },
     /// A later version of the product wrote the file.
     #[error("the ledger `{}` has format {found}, and this version knows {known}: update switchboard", path.display())]
     Newer {

@@ -30,6 +30,14 @@ pub struct Record {
     pub caller: String,
     /// Tenant of the caller.
     pub tenant: String,
+    /// Roles of the caller.
+    pub roles: Vec<String>,
+    /// How the caller proved who it is, in words.
+    pub proof: String,
+    /// Digest of the catalog that was in force; empty when the call was not admitted.
+    pub catalog_digest: String,
+    /// Digest of the policy set that was in force; empty when the call was not admitted.
+    pub policy_version: String,
     /// Conversation that the caller named.
     pub conversation: String,
     /// Name as it stands in the reply.
@@ -48,6 +56,8 @@ pub struct Record {
     pub repairs: Vec<Change>,
     /// What policy said, when it was asked; a denial too.
     pub decision: Option<Decision>,
+    /// Whether the call was handed to the sandbox, from where on its tool may have run.
+    pub handed_over: bool,
     /// What happened in the sandbox, when the call came so far.
     pub run: Option<Run>,
     /// Whether the result was served again.
@@ -143,11 +153,15 @@ pub struct Entry {
     pub code: Option<String>,
     /// Arguments as they came, sensitive parts masked, cut at the configured length.
     pub arguments: String,
-    /// Everything else: `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
-    /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `run`, `cache_hit`, `latency_us`, `trace_id`.
+    /// Everything else: `roles` and `proof` of the caller, `catalog_digest`, `policy_version`,
+    /// `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
+    /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
+    /// `run`, `cache_hit`, `latency_us`, `trace_id`.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
+    /// SHA-256 of the reply, in hex.
+    pub reply_digest: String,
     /// The reply, byte for byte as the caller got it; not filled by a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_json: Option<String>,
@@ -191,6 +205,10 @@ impl Row {
             })
             .collect();
         let facts = json!({
+            "roles": record.roles,
+            "proof": record.proof,
+            "catalog_digest": Some(record.catalog_digest).filter(|digest| !digest.is_empty()),
+            "policy_version": Some(record.policy_version).filter(|version| !version.is_empty()),
             "tool_digest": record.tool.as_ref().map(|tool| &tool.digest),
             "arguments_digest": record.arguments_digest,
             "arguments_bytes": arguments_bytes,
@@ -198,8 +216,10 @@ impl Row {
             "files_in": record.files_in,
             "files_out": record.files_out,
             "decision": record.decision.map(|decision| json!({
+                "outcome": outcome(record.code),
                 "policies": decision.policies, "version": decision.version,
             })),
+            "handed_over": record.handed_over,
             "run": record.run.as_ref().map(Run::to_json),
             "cache_hit": record.cache_hit,
             "latency_us": record.latencies.to_json(),
@@ -226,14 +246,10 @@ impl Row {
         self.reply.len() + self.arguments.len() + self.facts.len() + self.tool.len() + 256
     }
 
-    /// Hash of this row at its place in the chain. The reply counts by its digest.
-    pub(super) fn link(&self, previous: &Hash, seq: i64) -> Hash {
-        let mut digest = Sha256::new();
-        digest.update(previous);
-        digest.update(seq.to_be_bytes());
-        digest.update(self.time_ms.to_be_bytes());
+    /// What of the row its hash is made of.
+    pub(super) fn parts(&self) -> Parts<'_> {
         let code = self.code.as_deref().unwrap_or_default();
-        for field in [
+        let texts = [
             &self.call_id,
             &self.caller,
             &self.tenant,
@@ -243,9 +259,39 @@ impl Row {
             code,
             &self.arguments,
             &self.facts,
-        ] {
-            digest.update(field.len().to_be_bytes());
-            digest.update(field);
+        ];
+        Parts {
+            time_ms: self.time_ms,
+            texts: texts.map(str::as_bytes),
+            reply_digest: &self.reply_digest,
+        }
+    }
+}
+
+/// What the hash of a record is made of, as the bytes that are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub(super) time_ms: i64,
+    /// The columns [`TEXTS`].
+    pub(super) texts: [&'a [u8]; 9],
+    /// The reply counts by its digest.
+    pub(super) reply_digest: &'a [u8],
+}
+
+/// Names of the columns that are hashed as text, in their order.
+pub(super) const TEXTS: [&str; 9] =
+    ["call_id", "caller", "tenant", "conversation", "tool", "status", "code", "arguments", "facts"];
+
+impl Parts<'_> {
+    /// Hash of a record at its place in the chain.
+    pub(super) fn link(&self, previous: &Hash, seq: i64) -> Hash {
+        let mut digest = Sha256::new();
+        digest.update(previous);
+        digest.update(seq.to_be_bytes());
+        digest.update(self.time_ms.to_be_bytes());
+        for text in self.texts {
+            digest.update(text.len().to_be_bytes());
+            digest.update(text);
         }
         digest.update(self.reply_digest);
         digest.finalize().into()
@@ -300,6 +346,15 @@ impl Latencies {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What policy said of a call with this code.
+const fn outcome(code: Option<Code>) -> &'static str {
+    match code {
+        Some(Code::PolicyDenied) => "deny",
+        Some(Code::ApprovalRequired) => "approval_required",
+        Some(_) | None => "permit",
+    }
 }
 
 /// The verdict in words.

@@ -7,14 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
-use super::Error;
+use super::key::Key;
+use super::mark::Purpose;
+use super::record::Hash;
+use super::seal::{self, Seal};
+use super::{Config, Error};
 
 /// Marks a database file as a ledger: `SWLG`.
 const APPLICATION: i64 = 0x5357_4c47;
 /// The newest format that this version knows.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// How long a statement waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length to which the log is cut back after it was longer.
@@ -56,11 +60,29 @@ const CREATE: &str = "
     ) STRICT;
     INSERT INTO chain VALUES (1, 0, zeroblob(32), 0, zeroblob(32));
 ";
+/// What format 2 adds. `seal` has one row: the ledger's id, and the public half of its key in hex.
+/// `mark` has the marks that retention left; `line` is the mark as it stands in its file.
+const SIGN: &str = "
+    CREATE TABLE seal (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        ledger TEXT NOT NULL,
+        key TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE mark (
+        number INTEGER PRIMARY KEY,
+        purpose TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        line TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX mark_seq ON mark (seq);
+";
 
 /// The writing end of a ledger file; no other process has one as long as this lives.
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) connection: Connection,
+    /// Signs its checkpoints.
+    pub(super) seal: Seal,
     /// Whether the last commit failed.
     pub(super) is_failing: bool,
     /// Held, not read: its lock ends with the process, however that ends.
@@ -68,8 +90,9 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the file for writing; makes it, with mode 0600, when there is none.
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    /// Opens the file for writing; makes it and its key, with mode 0600, when there is none.
+    pub(super) fn open(config: &Config) -> Result<Self, Error> {
+        let path = &config.path;
         let lock = prepare(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = connect(path, flags)?;
@@ -86,10 +109,51 @@ impl Store {
             });
         }
         tune(&connection)?;
-        migrate(&connection, path)?;
+        let known = match identify(&connection, path)? {
+            0 | 1 => None,
+            _ => seal::known_key(&connection, path).map_err(|error| retold(error, path))?,
+        };
+        let key = Key::open(&config.key_path(), known)?;
+        migrate(&connection, path, &key)?;
         check_ends(&connection, path)?;
-        Ok(Self { connection, is_failing: false, _lock: lock })
+        let seal = Seal::open(config, key, &connection).map_err(|error| retold(error, path))?;
+        let mut store = Self { connection, seal, is_failing: false, _lock: lock };
+        store.begin()?;
+        Ok(store)
     }
+
+    /// Marks where the chain begins, when no mark says so yet.
+    fn begin(&mut self) -> Result<(), Error> {
+        let sql = "SELECT base_seq, base_hash, EXISTS (SELECT 1 FROM mark) FROM chain";
+        let (seq, hash, is_marked): (i64, Hash, bool) =
+            self.connection
+                .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        if !is_marked {
+            self.seal.sign(Purpose::Anchor, seq, &hash)?.insert(&self.connection)?;
+        }
+        Ok(())
+    }
+
+    /// Signs a record that was the newest one, unless that was done.
+    pub(super) fn mark(&mut self, seq: i64, hash: &Hash) -> Result<(), Error> {
+        if seq > self.seal.marked {
+            self.seal.sign(Purpose::Checkpoint, seq, hash)?.insert(&self.connection)?;
+        }
+        Ok(())
+    }
+
+    /// Place and digest of the newest record.
+    pub(super) fn head(&self) -> Result<(i64, Hash), Error> {
+        head(&self.connection)
+    }
+}
+
+/// Place and digest of the newest record.
+pub(super) fn head(connection: &Connection) -> Result<(i64, Hash), Error> {
+    let head = connection
+        .prepare_cached("SELECT head_seq, head_hash FROM chain")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(head)
 }
 
 /// Opens an existing ledger for reading, beside a daemon that writes to it or without one.
@@ -187,15 +251,30 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, Error> {
     Ok(format)
 }
 
-fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
-    if identify(connection, path)? >= FORMAT {
+/// Whether the ledger has a key; those of the first format have none.
+pub(super) fn is_signed(connection: &Connection) -> Result<bool, Error> {
+    let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(format > 1)
+}
+
+fn migrate(connection: &Connection, path: &Path, key: &Key) -> Result<(), Error> {
+    let format = identify(connection, path)?;
+    if format >= FORMAT {
         return Ok(());
     }
     let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(CREATE)?;
+    if format < 1 {
+        transaction.execute_batch(CREATE)?;
+    }
+    transaction.execute_batch(SIGN)?;
+    let ledger = uuid::Uuid::new_v4().simple().to_string();
+    let row = params![ledger, key.public().to_string()];
+    transaction.execute("INSERT INTO seal VALUES (1, ?1, ?2)", row)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
+    // The first mark must not reach the disk before what it vouches for.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
@@ -218,6 +297,16 @@ fn check_ends(connection: &Connection, path: &Path) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+/// What a database's error means while a file is opened.
+fn retold(error: Error, path: &Path) -> Error {
+    match error {
+        Error::Database(error) if error.sqlite_error_code() != Some(ErrorCode::DiskFull) => {
+            Error::Corrupt { path: path.to_owned(), reason: error.to_string() }
+        }
+        other => other,
+    }
 }
 
 /// What an error means while a file is opened.

@@ -1,13 +1,15 @@
 //! The ledger on real files, among other processes, and after their death.
 
 mod crash;
+mod damage;
+mod seal;
 mod mask;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -80,6 +82,9 @@ async fn record_is_read_back_as_it_was_given() {
     given.decision = Some(Decision { policies: vec!["never".into()], version: "v".into() });
     given.latencies.check = Some(Duration::from_micros(17));
     given.trace_id = Some("t".into());
+    given.roles = vec!["clerk".into()];
+    given.proof = "socket peer uid 1000 gid 1000".into();
+    (given.catalog_digest, given.policy_version) = ("c".into(), "v".into());
     let reply = "{\"tool_name\":\"orders.list\",\"n\":1.0e400,\"text\":\"naïve \\u0000\"}";
     ledger.record(given.clone(), reply).await.unwrap();
     let entry = ledger.get(&given.call_id).await.unwrap().unwrap();
@@ -91,6 +96,8 @@ async fn record_is_read_back_as_it_was_given() {
     assert_eq!(
         entry.facts,
         json!({
+            "roles": ["clerk"], "proof": "socket peer uid 1000 gid 1000",
+            "catalog_digest": "c", "policy_version": "v",
             "tool_digest": null, "arguments_digest": "abc", "arguments_bytes": 10,
             "repairs": [{ "kind": "type", "pointer": "/limit", "from": "\"5\"", "to": "5" }],
             "files_in": [{
@@ -98,8 +105,8 @@ async fn record_is_read_back_as_it_was_given() {
                 "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
             }],
             "files_out": [],
-            "decision": { "policies": ["never"], "version": "v" },
-            "run": null, "cache_hit": false, "latency_us": { "check": 17 }, "trace_id": "t",
+            "decision": { "outcome": "deny", "policies": ["never"], "version": "v" },
+            "handed_over": false, "run": null, "cache_hit": false, "latency_us": { "check": 17 }, "trace_id": "t",
         })
     );
     assert_eq!(ledger.get("unknown").await.unwrap(), None);
@@ -172,7 +179,7 @@ async fn chain_holds_over_a_restart() {
     keep(&ledger, 5).await;
     let found = ledger.verify().await.unwrap();
     assert_eq!((found.records, found.pruned_to, found.head), (10, 0, 10));
-    assert_eq!(found.broken, None);
+    assert_eq!(found.damage, []);
 }
 
 #[tokio::test]
@@ -189,14 +196,14 @@ async fn any_change_in_the_file_shows_where_it_is() {
         ("DELETE FROM call WHERE seq > 6", 7),
         ("DELETE FROM call WHERE seq < 3", 1),
         ("DELETE FROM call WHERE seq = 8; UPDATE chain SET head_seq = 7", 7),
-        ("UPDATE chain SET base_seq = 2; DELETE FROM call WHERE seq < 3", 3),
+        ("UPDATE chain SET base_seq = 2; DELETE FROM call WHERE seq < 3", 1),
     ] {
         let (folder, ledger) = fresh();
         keep(&ledger, 8).await;
-        assert_eq!(ledger.verify().await.unwrap().broken, None);
+        assert_eq!(ledger.verify().await.unwrap().damage, []);
         tamper(&folder, sql);
-        let broken = ledger.verify().await.unwrap().broken;
-        assert_eq!(broken.map(|broken| broken.seq), Some(seq), "{sql}");
+        let found = ledger.verify().await.unwrap();
+        assert_eq!(found.damage.first().and_then(|first| first.seq), Some(seq), "{sql}: {found:?}");
     }
 }
 
@@ -214,23 +221,23 @@ async fn records_past_their_retention_go_and_the_chain_still_holds() {
     prune(&ledger).await.unwrap();
     let found = ledger.verify().await.unwrap();
     assert_eq!((found.records, found.pruned_to, found.head), (3, 1200, 1203));
-    assert_eq!(found.broken, None);
+    assert_eq!(found.damage, []);
     assert!(ledger.get(&kept[0]).await.unwrap().is_some());
     ledger.close().await.unwrap();
     let ledger = Ledger::open(&config(&folder)).unwrap();
     keep(&ledger, 1).await;
-    assert_eq!(ledger.verify().await.unwrap().broken, None);
+    assert_eq!(ledger.verify().await.unwrap().damage, []);
     tamper(&folder, "DELETE FROM call WHERE seq = 1201");
-    assert_eq!(ledger.verify().await.unwrap().broken.unwrap().seq, 1201);
+    assert_eq!(ledger.verify().await.unwrap().damage[0].seq, Some(1201));
 }
 
 #[tokio::test]
 async fn short_log_is_flushed_and_a_long_one_written_back() {
     let (folder, ledger) = fresh();
     keep(&ledger, 3).await;
-    let mut log = writer::Log::open(&config(&folder).path).unwrap();
+    let mut log = upkeep::Log::open(&config(&folder).path).unwrap();
     let (orders, _inbox) = tokio::sync::mpsc::channel(1);
-    assert_eq!(log.tend(&orders).unwrap(), writer::FLUSH_EVERY);
+    assert_eq!(log.tend(&orders).unwrap(), upkeep::FLUSH_EVERY);
     assert!(log.pending().unwrap() > 0);
     let reply = "x".repeat(6 << 20);
     for _ in 0..3 {
@@ -238,7 +245,7 @@ async fn short_log_is_flushed_and_a_long_one_written_back() {
     }
     // The ledger's own upkeep may be first with it.
     log.tend(&orders).unwrap();
-    assert!(log.pending().unwrap() < writer::LONG_LOG);
+    assert!(log.pending().unwrap() < upkeep::LONG_LOG);
 }
 
 #[tokio::test]
@@ -255,7 +262,7 @@ async fn ledger_that_was_emptied_by_pruning_opens_again() {
     keep(&ledger, 1).await;
     let found = ledger.verify().await.unwrap();
     assert_eq!((found.records, found.pruned_to, found.head), (1, 1, 2));
-    assert_eq!(found.broken, None);
+    assert_eq!(found.damage, []);
 }
 
 #[tokio::test]
@@ -376,7 +383,7 @@ async fn record_at_fault_does_not_take_its_neighbours_along() {
     let kept = futures::future::join_all(others).await;
     assert_eq!(kept.iter().filter(|kept| **kept).count(), 40);
     let found = ledger.verify().await.unwrap();
-    assert_eq!((found.records, found.broken), (41, None));
+    assert_eq!((found.records, found.damage), (41, vec![]));
 }
 
 #[tokio::test]

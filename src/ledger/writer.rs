@@ -2,17 +2,16 @@
 //! commit was under way goes into the next, and each sender hears of its own row after the commit.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::Error;
+use super::mark::Purpose;
 use super::record::{Hash, Row};
 use super::store::{self, Store};
 
@@ -22,18 +21,6 @@ const BATCH_ROWS: usize = 256;
 const BATCH_BYTES: usize = 4 << 20;
 /// Records that one transaction prunes, so that calls do not wait for long.
 const PRUNE_ROWS: i64 = 500;
-/// How often the log is flushed to the disk.
-pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// How often records past their retention are looked for.
-const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// Bytes of the log from which on it is written back too. Once all of it is, it begins anew, and its
-/// first row then waits for the disk: so not while it is short.
-pub(super) const LONG_LOG: i64 = 16 << 20;
-/// How often a long log is written back.
-const CATCH_UP_EVERY: Duration = Duration::from_millis(100);
-/// Bytes of the log beyond which the writer itself writes back what is left, so that it can begin
-/// anew also while calls come in without a pause.
-const LONGEST_LOG: i64 = 128 << 20;
 
 /// What the writer can be told.
 #[derive(Debug)]
@@ -42,6 +29,8 @@ pub(super) enum Order {
     Write { row: Box<Row>, done: oneshot::Sender<Result<(), Error>>, permit: OwnedSemaphorePermit },
     /// Remove records that are older than this; answers how many were.
     Prune { before: Timestamp, done: oneshot::Sender<Result<u64, Error>> },
+    /// Sign this place in the chain, which is on the disk.
+    Mark { seq: i64, hash: Hash },
     /// Write the log back.
     Flush,
     /// Finish what came before, and end.
@@ -70,7 +59,7 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>, upkeep: U
             Order::Prune { before, done } => {
                 let mut removed = 0;
                 let result = loop {
-                    match prune(&mut store.connection, before) {
+                    match prune(&mut store, before) {
                         Ok(0) => break Ok(removed),
                         Ok(rows) => removed += rows,
                         Err(error) => break Err(error),
@@ -80,6 +69,7 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>, upkeep: U
                 // Whoever asked may have gone; the records are gone all the same.
                 let _gone = done.send(result);
             }
+            Order::Mark { seq, hash } => mark(&mut store, seq, &hash),
             Order::Flush => write_back(&store.connection),
             Order::Close { done } => {
                 drop(orders);
@@ -93,16 +83,28 @@ pub(super) fn run(mut store: Store, mut orders: mpsc::Receiver<Order>, upkeep: U
 }
 
 /// Leaves one file that holds everything, unless somebody still reads.
-fn end(store: Store, upkeep: Upkeep) {
+fn end(mut store: Store, upkeep: Upkeep) {
     drop(upkeep.stop);
     if upkeep.thread.join().is_err() {
         tracing::error!("the ledger's upkeep ended early");
+    }
+    match store.head() {
+        Ok((seq, hash)) => mark(&mut store, seq, &hash),
+        Err(error) => tracing::error!(%error, "the ledger's end cannot be signed"),
     }
     let whole = "PRAGMA wal_checkpoint(TRUNCATE)";
     if let Err(error) = store.connection.query_row(whole, [], |_| Ok(())) {
         tracing::warn!(%error, "the ledger's log cannot be written back");
     }
     drop(store);
+}
+
+fn mark(store: &mut Store, seq: i64, hash: &Hash) {
+    if let Err(error) = store.mark(seq, hash) {
+        // The records are there; the next checkpoint vouches for them too.
+        let error: &dyn std::error::Error = &error;
+        tracing::error!(error, "a checkpoint of the ledger cannot be signed");
+    }
 }
 
 /// Commits a batch with all that already waits; returns the first order that is no row.
@@ -180,16 +182,14 @@ fn insert<'a>(
 ) -> Result<(), Error> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let (mut seq, mut hash): (i64, Hash) = transaction
-        .prepare_cached("SELECT head_seq, head_hash FROM chain")?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (mut seq, mut hash) = store::head(&transaction)?;
     {
         let mut statement = transaction.prepare_cached(
             "INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?;
         for row in rows {
             seq += 1;
-            hash = row.link(&hash, seq);
+            hash = row.parts().link(&hash, seq);
             statement.execute(params![
                 seq,
                 row.call_id,
@@ -216,8 +216,9 @@ fn insert<'a>(
 }
 
 /// Removes some of the oldest records, if they are older than `before`, and lets the chain begin
-/// after them; answers how many.
-fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
+/// after them, which a signed anchor says; answers how many.
+fn prune(store: &mut Store, before: Timestamp) -> Result<u64, Error> {
+    let Store { connection, seal, .. } = store;
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let mut last: Option<(i64, Hash)> = None;
@@ -237,103 +238,16 @@ fn prune(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
     };
     let rows = transaction.execute("DELETE FROM call WHERE seq <= ?1", [seq])?;
     transaction.execute("UPDATE chain SET base_seq = ?1, base_hash = ?2", params![seq, hash])?;
+    transaction.execute("DELETE FROM mark WHERE seq < ?1", [seq])?;
+    seal.sign(Purpose::Anchor, seq, &hash)?.insert(&transaction)?;
     transaction.commit()?;
     Ok(u64::try_from(rows).unwrap_or(u64::MAX))
 }
 
-fn write_back(connection: &Connection) {
+pub(super) fn write_back(connection: &Connection) {
     let passive = "PRAGMA wal_checkpoint(PASSIVE)";
     if let Err(error) = connection.query_row(passive, [], |_| Ok(())) {
         // Nothing is lost by it: the records are in the log.
         tracing::warn!(%error, "the ledger's log cannot be written back");
-    }
-}
-
-/// The log beside the database, as upkeep sees it.
-#[derive(Debug)]
-pub(super) struct Log {
-    connection: Connection,
-    path: PathBuf,
-    page_bytes: i64,
-    flushed: Option<SystemTime>,
-}
-
-impl Log {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let connection = store::open_beside(path)?;
-        let page_bytes = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        Ok(Self { connection, path: log.into(), page_bytes, flushed: None })
-    }
-
-    /// Bytes of the log, when some of them are not written back yet.
-    pub(super) fn pending(&self) -> Result<i64, Error> {
-        let look = "PRAGMA wal_checkpoint(NOOP)";
-        let (pages, done): (i64, i64) =
-            self.connection.query_row(look, [], |row| Ok((row.get(1)?, row.get(2)?)))?;
-        Ok(if pages > done { pages.saturating_mul(self.page_bytes) } else { 0 })
-    }
-
-    /// Flushes the log to the disk, and writes a long one back; says when to do so again.
-    pub(super) fn tend(&mut self, orders: &mpsc::Sender<Order>) -> Result<Duration, Error> {
-        let pending = self.pending()?;
-        if pending < LONG_LOG {
-            self.flush()?;
-            return Ok(FLUSH_EVERY);
-        }
-        write_back(&self.connection);
-        if pending > LONGEST_LOG {
-            // A full queue means that the writer is busy; the next time will do.
-            let _later = orders.try_send(Order::Flush);
-        }
-        Ok(CATCH_UP_EVERY)
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        let failed =
-            |source| Error::Open { path: self.path.clone(), source: std::sync::Arc::new(source) };
-        let written = std::fs::metadata(&self.path).and_then(|log| log.modified());
-        let written = written.map_err(failed)?;
-        if self.flushed != Some(written) {
-            File::open(&self.path).and_then(|log| log.sync_data()).map_err(failed)?;
-            self.flushed = Some(written);
-        }
-        Ok(())
-    }
-}
-
-/// Upkeep on a thread of its own, so that no call waits for the disk: flushes once a second, and
-/// has old records removed. Ends when `stop` is dropped.
-pub(super) fn maintain(
-    path: &Path,
-    orders: &mpsc::WeakSender<Order>,
-    stop: &Receiver<()>,
-    retention: Option<SignedDuration>,
-) {
-    let mut log = match Log::open(path) {
-        Ok(log) => log,
-        Err(error) => {
-            tracing::error!(%error, "the ledger has no upkeep");
-            return;
-        }
-    };
-    let (mut pruned, mut pause): (Option<Instant>, Duration) = (None, FLUSH_EVERY);
-    while stop.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-        let Some(orders) = orders.upgrade() else {
-            return;
-        };
-        pause = log.tend(&orders).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the ledger's log cannot be flushed");
-            FLUSH_EVERY
-        });
-        if let Some(retention) = retention
-            && pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY)
-        {
-            pruned = Some(Instant::now());
-            let before = Timestamp::now().saturating_sub(retention).unwrap_or(Timestamp::MIN);
-            let (done, _) = oneshot::channel();
-            let _later = orders.try_send(Order::Prune { before, done });
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::CallError;
+use super::{CallError, Snapshot};
 use crate::admission::Caller;
 use crate::call::{Call, Code};
 use crate::catalog::{Resolved, Risk, Tool};
@@ -25,6 +25,8 @@ pub(super) struct Facts {
     asked: String,
     arguments_json: String,
     conversation: String,
+    /// Digests of the catalog and of the policy set in force.
+    under: (String, String),
     tool: Option<Arc<Tool>>,
     arguments_digest: String,
     repairs: Vec<Change>,
@@ -46,6 +48,7 @@ impl Facts {
             asked: call.tool.clone(),
             arguments_json: call.arguments_json.clone(),
             conversation: call.conversation.clone(),
+            under: (String::new(), String::new()),
             tool: None,
             arguments_digest: String::new(),
             repairs: Vec::new(),
@@ -76,6 +79,12 @@ impl Facts {
 
     pub(super) fn visit(&self) -> Option<&str> {
         self.visit.as_deref()
+    }
+
+    /// What is in force for this call.
+    pub(super) fn under(&mut self, snapshot: &Snapshot) {
+        let (catalog, policies) = (snapshot.catalog.digest(), snapshot.policies.version());
+        self.under = (catalog.to_owned(), policies.to_owned());
     }
 
     pub(super) fn resolved(&mut self, resolved: &Resolved) {
@@ -167,6 +176,10 @@ impl Facts {
             tool_name: self.tool_name().to_owned(),
             caller: self.caller.name,
             tenant: self.caller.tenant,
+            roles: self.caller.roles,
+            proof: call.proof.clone(),
+            catalog_digest: self.under.0,
+            policy_version: self.under.1,
             conversation: self.conversation,
             tool: self.tool,
             arguments_json: self.arguments_json,
@@ -175,6 +188,7 @@ impl Facts {
             files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
             files_out: reply.metadata.files.clone(),
             decision: self.decision,
+            handed_over: self.handed_over,
             run: outcome.map(Run::from),
             cache_hit: reply.metadata.cache_hit,
             code,

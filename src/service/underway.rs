@@ -46,8 +46,14 @@ impl Underway {
 impl Tools {
     /// Who sent a request.
     pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
+        self.identify(request).map(|(caller, _)| caller)
+    }
+
+    /// Who sent a request, and how that is known.
+    fn identify<T>(&self, request: &Request<T>) -> Result<(Caller, String), Status> {
         let peer = arrival::peer(request).ok_or_else(status::unknown_peer)?;
-        self.pipeline.identify(&peer).map_err(status::unproven)
+        let caller = self.pipeline.identify(&peer).map_err(status::unproven)?;
+        Ok((caller, peer.proof()))
     }
 
     pub(super) async fn arrive(
@@ -55,12 +61,12 @@ impl Tools {
         request: Request<proto::CallRequest>,
     ) -> Result<Arrived, Status> {
         let received = Instant::now();
-        let caller = self.caller(&request)?;
+        let (caller, proof) = self.identify(&request)?;
         let span = tracing::info_span!("rpc");
         telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
         let deadline = arrival::deadline(request.metadata(), received);
         let mut call = wire::call(request.into_inner())?;
-        (call.received, call.deadline) = (received, deadline);
+        (call.received, call.deadline, call.proof) = (received, deadline, proof);
         Ok(Arrived { call, caller, span })
     }
 

@@ -240,16 +240,18 @@ async fn a_changed_record_is_found() {
     for text in ["one", "two", "three"] {
         daemon.call("probe.cat", &json!({ "text": text })).await;
     }
-    let whole = ledger(&daemon, "verify", &[]);
+    let whole = ledger(&daemon, "verify", &["--json"]);
     assert_eq!(exit(&whole), 0, "{}", told(&whole));
     assert_eq!(lines(&whole)[0]["records"], 3);
-    assert_eq!(lines(&whole)[0]["broken"], Value::Null);
+    assert_eq!(lines(&whole)[0]["damage"], json!([]));
 
     change(daemon.folder(), "UPDATE call SET caller = 'somebody' WHERE seq = 2");
-    let broken = ledger(&daemon, "verify", &[]);
+    let broken = ledger(&daemon, "verify", &["--json"]);
     assert_eq!(exit(&broken), 1, "{}", told(&broken));
-    assert_eq!(lines(&broken)[0]["broken"]["seq"], 2);
-    assert_eq!(lines(&broken)[0]["records"], 1);
+    assert_eq!(lines(&broken)[0]["damage"][0]["seq"], 2);
+    assert_eq!(lines(&broken)[0]["records"], 2);
+    let broken = ledger(&daemon, "verify", &[]);
+    assert!(told(&broken).contains("changed at record 2 (call "), "{}", told(&broken));
 
     let file = daemon.folder().join("ledger.db").display().to_string();
     assert_eq!(exit(&daemon.cli(&["ledger", "verify", "--file", &file])), 1);

@@ -75,7 +75,7 @@ async fn what_was_acknowledged_outlives_kill_9() {
         assert_eq!(entry.reply_json.as_deref(), Some("{\"reply\":true}"));
     }
     let found = ledger.verify().await.unwrap();
-    assert_eq!(found.broken, None);
+    assert_eq!(found.damage, []);
     assert!(found.records >= acknowledged.len() as u64 && acknowledged.len() > 3000);
 }
 
@@ -106,5 +106,5 @@ async fn full_disk_refuses_records_and_loses_none() {
         assert!(ledger.get(id).await.unwrap().is_some(), "{id}");
     }
     keep(&ledger, 1).await;
-    assert_eq!(ledger.verify().await.unwrap().broken, None);
+    assert_eq!(ledger.verify().await.unwrap().damage, []);
 }
