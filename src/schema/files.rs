@@ -3,33 +3,20 @@
 
 use serde_json::{Value, json};
 
+use super::Violation;
 use crate::call::{Call, File, is_file_name};
 use crate::catalog::{Files, Give, Take, Tool};
 
 /// What is wrong with the files of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileFault {
-    /// Stable name of the rule.
-    pub kind: &'static str,
-    /// One line that says what to do.
-    pub message: String,
-    /// What would fit.
-    pub expected: Value,
-    /// What came.
-    pub got: Value,
-}
+type Wrong = Box<Violation>;
 
-fn fault<T>(
-    kind: &'static str,
-    message: String,
-    expected: Value,
-    got: Value,
-) -> Result<T, FileFault> {
-    Err(FileFault { kind, message, expected, got })
+fn fault<T>(kind: &str, message: String, expected: Value, got: Value) -> Result<T, Wrong> {
+    let (pointer, kind) = (String::new(), kind.to_owned());
+    Err(Box::new(Violation { pointer, kind, message, expected, got }))
 }
 
 /// Checks the files of `call` against what `tool` declares.
-pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), FileFault> {
+pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), Wrong> {
     let Files { take, give, .. } = &tool.files;
     if !call.files.is_empty() {
         let Some(take) = take else {
@@ -51,7 +38,7 @@ pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), FileFault> {
 }
 
 /// Each name is allowed, and none is there twice, whatever the case.
-fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), FileFault> {
+fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), Wrong> {
     let mut seen: Vec<String> = Vec::new();
     for name in names {
         let shown: String = name.chars().take(200).collect();
@@ -74,7 +61,7 @@ fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), FileFa
     Ok(())
 }
 
-fn check_taken(take: &Take, files: &[File]) -> Result<(), FileFault> {
+fn check_taken(take: &Take, files: &[File]) -> Result<(), Wrong> {
     if u32::try_from(files.len()).is_ok_and(|count| count > take.count) {
         let message = format!("{} files are too many; at most {}", files.len(), take.count);
         return fault("file_count", message, json!(take.count), json!(files.len()));
@@ -104,7 +91,7 @@ fn check_taken(take: &Take, files: &[File]) -> Result<(), FileFault> {
     Ok(())
 }
 
-fn check_wanted(give: &Give, wanted: &[String]) -> Result<(), FileFault> {
+fn check_wanted(give: &Give, wanted: &[String]) -> Result<(), Wrong> {
     if u32::try_from(wanted.len()).is_ok_and(|count| count > give.count) {
         let message = format!("{} files are too many to get; at most {}", wanted.len(), give.count);
         return fault("file_count", message, json!(give.count), json!(wanted.len()));
