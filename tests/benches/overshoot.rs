@@ -13,7 +13,7 @@ use crate::stage::{self, Client};
 
 const WALL: Duration = Duration::from_millis(500);
 /// Calls of each kind.
-const CALLS: usize = 100;
+const CALLS: usize = 30;
 /// Marks the tool whose runner is to be stopped.
 const MARK: &str = "47.123";
 
