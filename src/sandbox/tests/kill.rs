@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::broken::wait_until;
 use super::live::{Room, config, order, profile, shell};
 use crate::catalog::Profile;
-use crate::sandbox::cgroup::{Counters, Group};
+use crate::sandbox::cgroup::{Counters, Fate, Group};
 use crate::sandbox::kill::{Handle, Init};
 use crate::sandbox::{End, Event, Killer, Sight};
 
@@ -182,12 +182,12 @@ fn a_group_is_read_in_both_versions_of_the_hierarchy() {
         assert!(Group::below(root, &"cd".repeat(32)).is_none());
     }
     let group = Group::below(two.path(), &id).unwrap();
-    assert!(group.kill());
+    assert_eq!(group.kill(), Fate::Killed);
     assert_eq!(fs::read_to_string(folder.join("cgroup.kill")).unwrap(), "1");
     // No limit is not a limit.
     fs::write(folder.join("memory.max"), "max\n").unwrap();
     assert_eq!(group.limits().memory_bytes, None);
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(group.counters(), None);
-    assert!(!group.kill(), "what is gone is not killed");
+    assert_eq!(group.kill(), Fate::Dead, "what is gone is not killed");
 }
