@@ -67,6 +67,8 @@ pub use kill::Killer;
 pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
+/// Longest wait for the values of secrets.
+const SECRETS: Duration = Duration::from_secs(2);
 /// Longest drain.
 const DRAIN: Duration = Duration::from_secs(15);
 /// Added to the life of a container over what its age limits and the longest call allow.
@@ -120,6 +122,8 @@ impl Sandbox {
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
             vault: Vault::default(),
+            evicted: Mutex::new(None),
+            shares: Mutex::default(),
             capacity: Arc::new(Semaphore::new(config.containers())),
             creates: Arc::new(Semaphore::new(config.parallel())),
             changed: Notify::new(),
@@ -221,7 +225,7 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
-        let keyring = self.hub.vault.keyring(&order.profile)?;
+        let keyring = self.keyring(&order.profile).await?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
@@ -311,10 +315,37 @@ impl Sandbox {
         })
     }
 
+    /// The secrets of a profile. A file on a share that hangs holds up only the calls that need it.
+    async fn keyring(&self, profile: &Arc<Profile>) -> Result<Arc<Keyring>, Error> {
+        let vault = &self.hub.vault;
+        if profile.secrets.is_empty() {
+            return vault.keyring(profile);
+        }
+        let late = || Error::Config {
+            key: "secrets",
+            reason: format!(
+                "those of profile `{}` could not be read within {} s; look at where they are kept",
+                profile.name,
+                SECRETS.as_secs()
+            ),
+        };
+        let (hub, wanted) = (Arc::clone(&self.hub), Arc::clone(profile));
+        let read = async {
+            let place = vault.place().await?;
+            let read = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                hub.vault.keyring(&wanted)
+            });
+            read.await.ok()
+        };
+        tokio::time::timeout(SECRETS, read).await.ok().flatten().ok_or_else(late)?
+    }
+
     /// The verdict when there is no report.
     async fn explain(&self, silence: &Silence, started: bool, holding: &Holding) -> End {
         match silence {
             Silence::Flood => End::OutputLimit,
+            Silence::Broken(reason) => End::Lost(reason.clone()),
             Silence::Gone(_) if self.hub.stop.is_cancelled() => End::Cancelled,
             Silence::Gone(_) if holding.starved(&self.hub.yard.engine).await => End::OutOfMemory,
             Silence::Gone(_) if holding.outgrew() => End::ProcessLimit,
@@ -339,7 +370,7 @@ impl Guard<'_> {
         self.armed = false;
         match said {
             Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
-            Err(Silence::Late | Silence::Flood) => {
+            Err(Silence::Late | Silence::Flood | Silence::Broken(_)) => {
                 self.holding.doubt();
                 Some(self.holding.end())
             }

@@ -20,6 +20,9 @@ use super::secrets::Vault;
 use super::teardown::Reaper;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
+/// Callers whose shares are remembered before idle ones are forgotten.
+const REMEMBERED: usize = 4096;
+
 /// Shared by all tasks of the room.
 #[derive(Debug)]
 pub(super) struct Hub {
@@ -43,6 +46,10 @@ pub(super) struct Hub {
     pub(super) urgent: Notify,
     /// The engine should be looked at now.
     pub(super) suspect: Notify,
+    /// When a container last made room for a call of another kind.
+    pub(super) evicted: Mutex<Option<Instant>>,
+    /// What each caller may have of the containers.
+    pub(super) shares: Mutex<HashMap<Who, Arc<Semaphore>>>,
     pub(super) readiness: watch::Sender<Readiness>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -88,6 +95,7 @@ pub(super) enum Holding {
 pub(super) struct Own {
     taken: Taken,
     hub: Arc<Hub>,
+    _share: OwnedSemaphorePermit,
     _counted: Counted,
 }
 
@@ -168,9 +176,25 @@ impl Hub {
         who: &Who,
         patience: Duration,
     ) -> Result<Grant, Error> {
-        let (taken, pool) = self.obtain(recipe, who, patience).await?;
-        let own = Own { taken, hub: Arc::clone(self), _counted: Counted::new("in_use") };
+        let until = Instant::now() + patience;
+        let share = tokio::time::timeout(patience, self.share(who).acquire_owned()).await;
+        let share = share.map_err(|_elapsed| self.waited(patience))?;
+        let share = share.map_err(|_closed| Self::stopping())?;
+        let left = until.saturating_duration_since(Instant::now());
+        let (taken, pool) = self.obtain(recipe, who, left).await?;
+        let counted = Counted::new("in_use");
+        let own = Own { taken, hub: Arc::clone(self), _share: share, _counted: counted };
         Ok(Grant { holding: Holding::Own(own), pool })
+    }
+
+    /// The containers that one caller may have in use at once, so that others find some too.
+    fn share(&self, who: &Who) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if shares.len() >= REMEMBERED {
+            shares.retain(|_, share| Arc::strong_count(share) > 1);
+        }
+        let most = self.config.share();
+        Arc::clone(shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Semaphore::new(most))))
     }
 
     async fn obtain(
