@@ -30,6 +30,16 @@ pub async fn run() {
     let (daemon, engine) = (setup.start().await, Engine::new());
     let mut client = daemon.client().await;
     let ready = filled(&engine, &daemon).await;
+    // What the way there and back takes when a tool ends by itself.
+    let mut plain = Samples::default();
+    for _ in 0..CALLS {
+        settle(&engine, &daemon, ready).await;
+        let begun = Instant::now();
+        let reply = stage::call(&mut client, stage::script("sleep 0.4")).await;
+        assert_eq!(code(&parsed(&reply)), "SUCCESS");
+        plain.time(begun.elapsed().saturating_sub(Duration::from_millis(400)));
+    }
+    report("none", &plain);
     for (name, script) in HOSTILE {
         let mut over = Samples::default();
         for _ in 0..CALLS {
