@@ -49,16 +49,7 @@ pub async fn run() {
     let (daemon, engine) = (setup.start().await, Engine::new());
     let mut client = daemon.client().await;
     let ready = filled(&engine, &daemon).await;
-    // What the way there and back takes when a tool ends by itself.
-    let mut plain = Samples::default();
-    for _ in 0..CALLS {
-        settle(&engine, &daemon, ready).await;
-        let begun = Instant::now();
-        let reply = stage::call(&mut client, stage::script("sleep 0.4")).await;
-        assert_eq!(code(&parsed(&reply)), "SUCCESS");
-        plain.time(begun.elapsed().saturating_sub(Duration::from_millis(400)));
-    }
-    report("none", &plain);
+    report("none", &plain(&engine, &daemon, ready).await);
     for (name, script) in HOSTILE {
         let mut over = Over::default();
         for _ in 0..CALLS {
@@ -78,6 +69,19 @@ pub async fn run() {
     for by in ["runner", "cgroup", "pidfd", "engine"] {
         row(&format!("overshoot.killed_by_{by}"), kills(&daemon, by).await, "calls");
     }
+}
+
+/// What the way there and back takes when a tool ends by itself.
+async fn plain(engine: &Engine, daemon: &Daemon, ready: usize) -> Samples {
+    let (mut client, mut plain) = (daemon.client().await, Samples::default());
+    for _ in 0..CALLS {
+        settle(engine, daemon, ready).await;
+        let begun = Instant::now();
+        let reply = stage::call(&mut client, stage::script("sleep 0.4")).await;
+        assert_eq!(code(&parsed(&reply)), "SUCCESS");
+        plain.time(begun.elapsed().saturating_sub(Duration::from_millis(400)));
+    }
+    plain
 }
 
 async fn kills(daemon: &Daemon, by: &str) -> f64 {
