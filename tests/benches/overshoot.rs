@@ -24,31 +24,64 @@ const HOSTILE: [(&str, &str); 4] = [
     ("stopped_group", "kill -STOP 0; sleep 60"),
 ];
 
+/// Overshoots as the client sees them, and in the sandbox room alone.
+#[derive(Default)]
+struct Over {
+    seen: Samples,
+    inside: Samples,
+}
+
+impl Over {
+    fn add(&mut self, [seen, inside]: [Duration; 2]) {
+        self.seen.time(seen);
+        self.inside.time(inside);
+    }
+
+    fn report(&self, name: &str) {
+        report(name, &self.seen);
+        report(&format!("{name}.in_sandbox"), &self.inside);
+    }
+}
+
 pub async fn run() {
     let setup: Setup =
         stage::setup().edit("sandbox/bench.toml", "wall = \"20s\"", "wall = \"500ms\"");
     let (daemon, engine) = (setup.start().await, Engine::new());
     let mut client = daemon.client().await;
     let ready = filled(&engine, &daemon).await;
+    report("none", &plain(&engine, &daemon, ready).await);
     for (name, script) in HOSTILE {
-        let mut over = Samples::default();
+        let mut over = Over::default();
         for _ in 0..CALLS {
             settle(&engine, &daemon, ready).await;
-            over.time(late(&mut client, script).await);
+            over.add(late(&mut client, script).await);
         }
-        report(name, &over);
+        over.report(name);
     }
-    let mut over = Samples::default();
+    let mut over = Over::default();
     for _ in 0..CALLS {
         settle(&engine, &daemon, ready).await;
         let script = format!("sleep {MARK}");
         let (took, ()) = tokio::join!(late(&mut client, &script), stop_runner());
-        over.time(took);
+        over.add(took);
     }
-    report("stopped_runner", &over);
+    over.report("stopped_runner");
     for by in ["runner", "cgroup", "pidfd", "engine"] {
         row(&format!("overshoot.killed_by_{by}"), kills(&daemon, by).await, "calls");
     }
+}
+
+/// What the way there and back takes when a tool ends by itself.
+async fn plain(engine: &Engine, daemon: &Daemon, ready: usize) -> Samples {
+    let (mut client, mut plain) = (daemon.client().await, Samples::default());
+    for _ in 0..CALLS {
+        settle(engine, daemon, ready).await;
+        let begun = Instant::now();
+        let reply = stage::call(&mut client, stage::script("sleep 0.4")).await;
+        assert_eq!(code(&parsed(&reply)), "SUCCESS");
+        plain.time(begun.elapsed().saturating_sub(Duration::from_millis(400)));
+    }
+    plain
 }
 
 async fn kills(daemon: &Daemon, by: &str) -> f64 {
@@ -61,15 +94,18 @@ fn report(name: &str, over: &Samples) {
     figure(&format!("overshoot.{name}.most"), over.most(), "ms");
 }
 
-/// One call that must end by its wall time; gives how long after it.
-async fn late(client: &mut Client, script: &str) -> Duration {
+/// One call that must end by its wall time; gives how long after it, to the client and in the sandbox
+/// room alone.
+async fn late(client: &mut Client, script: &str) -> [Duration; 2] {
     let begun = Instant::now();
     let reply = stage::call(client, stage::script(script)).await;
     let took = begun.elapsed();
     let reply = parsed(&reply);
     assert_eq!(code(&reply), "TOOL_TIMEOUT", "{reply}");
     assert_eq!(reply["metadata"]["pool"], "hit", "{reply}");
-    took.saturating_sub(WALL)
+    let spent = |stage: &str| reply["metadata"][stage].as_f64().unwrap() / 1000.0;
+    let inside = Duration::from_secs_f64(spent("sandbox_ms") + spent("tool_ms"));
+    [took, inside].map(|time| time.saturating_sub(WALL))
 }
 
 /// Stops the first process of the container in which the marked tool runs: the tool's parent.
