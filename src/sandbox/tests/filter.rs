@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use super::live::{Room, config, images, order, profile, shell};
-use crate::catalog::{Runtime, Seccomp};
+use crate::catalog::{Runtime, Seccomp, SeccompRule};
 use crate::sandbox::End;
 use crate::sandbox::recipe::Images;
 use crate::sandbox::seccomp::spell;
@@ -101,6 +101,22 @@ async fn what_programs_need_works_under_the_profile() {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[test]
+fn a_call_that_shall_fail_is_never_let_through_under_gvisor() {
+    let fail = |calls: &[&str]| SeccompRule {
+        calls: calls.iter().map(|&call| call.to_owned()).collect(),
+        errno: Some(38),
+        conditions: Vec::new(),
+    };
+    let profile = Seccomp {
+        rules: vec![fail(&["ptrace", "unshare"]), fail(&["clone3", "mount"])],
+        ..Seccomp::built_in()
+    };
+    let text: serde_json::Value = serde_json::from_str(&spell(&profile, Runtime::Runsc)).unwrap();
+    let named: Vec<_> = text["syscalls"].as_array().unwrap().iter().map(|r| &r["names"]).collect();
+    assert_eq!(named, [&serde_json::json!(["clone3"])]);
+}
+
 #[test]
 fn each_call_left_out_is_refused_and_the_engines_own_profile_lets_it_through() {
     let table = |text: &str| -> BTreeMap<String, String> {
