@@ -68,10 +68,16 @@ pub(crate) struct Setup {
 impl Setup {
     /// The policies of the repository, and those of the tests beside them.
     pub(crate) fn new() -> Self {
+        Self::of(&["policies", "tests/fixtures/policies"])
+    }
+
+    /// The policies in these folders of the repository, later ones over earlier ones.
+    pub(crate) fn of(folders: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let policies = folder.path().join("policies");
-        copy(&Path::new(ROOT).join("policies"), &policies);
-        copy(&Path::new(ROOT).join("tests/fixtures/policies"), &policies);
+        for name in folders {
+            copy(&Path::new(ROOT).join(name), &policies);
+        }
         let instance = format!("test-{}", uuid::Uuid::new_v4().simple());
         Self { folder, config: String::new(), instance }
     }

@@ -1,0 +1,97 @@
+//! What a call leaves on the machine: processes, containers, mounts, networks. Looked at from outside,
+//! never through the daemon.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use crate::site::{Run, Site};
+
+/// After so long, what is there counts as left.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The machine before a probe.
+pub(crate) struct Before {
+    networks: BTreeSet<String>,
+    /// Root of each waiting container.
+    roots: HashMap<String, String>,
+}
+
+impl Before {
+    pub(crate) fn look(site: &Site) -> Self {
+        let ids = site.engine.containers(&site.daemon.setup.instance);
+        let mut roots = HashMap::new();
+        if !ids.is_empty() {
+            let mut arguments =
+                vec!["inspect", "--format", "{{.Id}} {{index .GraphDriver.Data \"MergedDir\"}}"];
+            arguments.extend(ids.iter().map(String::as_str));
+            // One that ends meanwhile is not there to be inspected.
+            let output = site.engine.docker(&arguments);
+            let text = String::from_utf8(output.stdout).unwrap();
+            let pairs = text.lines().filter_map(|line| line.split_once(' '));
+            roots.extend(pairs.map(|(id, root)| (id.to_owned(), root.to_owned())));
+        }
+        Self { networks: networks(site), roots }
+    }
+
+    /// What is left of these runs; empty when nothing is.
+    pub(crate) async fn left(&self, site: &Site, runs: &[Run]) -> Vec<String> {
+        let ids: Vec<&str> = runs.iter().filter_map(Run::container).collect();
+        let end = Instant::now() + PATIENCE;
+        let mut tick = tokio::time::interval(Duration::from_millis(25));
+        loop {
+            tick.tick().await;
+            let left = self.found(site, &ids);
+            if left.is_empty() || Instant::now() > end {
+                return left;
+            }
+        }
+    }
+
+    fn found(&self, site: &Site, ids: &[&str]) -> Vec<String> {
+        let mut left = Vec::new();
+        let all = site.engine.containers(&site.daemon.setup.instance);
+        left.extend(all.iter().filter(|id| ids.contains(&id.as_str())).map(|id| {
+            format!("container {id}")
+        }));
+        left.extend(processes(ids));
+        let mounts = std::fs::read_to_string("/proc/1/mountinfo").unwrap();
+        for id in ids {
+            let root = self.roots.get(*id).map_or(*id, String::as_str);
+            if mounts.contains(id) || mounts.contains(root) {
+                left.push(format!("a mount of {id}"));
+            }
+        }
+        let new: Vec<String> = networks(site).difference(&self.networks).cloned().collect();
+        left.extend(new.iter().map(|id| format!("network {id}")));
+        left
+    }
+}
+
+fn networks(site: &Site) -> BTreeSet<String> {
+    site.engine.lines(&["network", "ls", "--quiet", "--no-trunc"]).into_iter().collect()
+}
+
+/// Processes that belong to one of these containers, by their control group or command line (that of
+/// gVisor's own processes names the container).
+pub(crate) fn processes(ids: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().into_string().unwrap_or_default().parse::<u32>() else {
+            continue;
+        };
+        let groups = std::fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default();
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if ids.iter().any(|id| groups.contains(id) || line.contains(id)) {
+            found.push(format!("process {pid} ({line})"));
+        }
+    }
+    found
+}
+
+/// Resident memory of a process in KiB.
+pub(crate) fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

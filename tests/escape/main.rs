@@ -1,0 +1,126 @@
+//! The escape suite: attacking programs and hostile calls against the real daemon and the real engine,
+//! each with the exact observation that it has to end in. Prints a line a probe and a line of counts.
+//!
+//!   escape [--runsc ENDPOINT | --no-runsc REASON] [--only runc|runsc] [NUMBER...]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test may fail and say so"
+)]
+
+mod control;
+#[path = "../it/daemon.rs"]
+#[expect(dead_code, reason = "the integration tests use more of it")]
+mod daemon;
+mod expect;
+mod host;
+mod program;
+mod requests;
+mod site;
+mod trial;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use site::{Engine, Runtime, Site};
+use trial::{Finding, Verdict};
+
+/// Set once the suite has a network namespace of its own.
+const INSIDE: &str = "SWITCHBOARD_ESCAPE_INSIDE";
+/// Addresses of clouds' metadata services, to be listened on in our own namespace only.
+const ADDRESSES: [&str; 2] = ["169.254.169.254/32", "fd00:ec2::254/128"];
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Options {
+    runsc: Option<String>,
+    no_runsc: Option<String>,
+    only: Option<String>,
+    numbers: Vec<u32>,
+}
+
+fn main() -> ExitCode {
+    let options = options();
+    if std::env::var(INSIDE).is_err() {
+        // The gate is tried with addresses that this machine must not take over.
+        let own = std::env::current_exe().unwrap();
+        let error = Command::new("unshare")
+            .arg("--net")
+            .arg(own)
+            .args(std::env::args_os().skip(1))
+            .env(INSIDE, "yes")
+            .exec();
+        panic!("no network namespace of our own: {error}");
+    }
+    furnish();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    match runtime.block_on(suite(&options)) {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--runsc" => options.runsc = words.next(),
+            "--no-runsc" => options.no_runsc = words.next(),
+            "--only" => options.only = words.next(),
+            number => options.numbers.push(number.parse().unwrap()),
+        }
+    }
+    options
+}
+
+/// Sets the namespace up.
+fn furnish() {
+    let ip = |arguments: &[&str]| {
+        let output = Command::new("ip").args(arguments).output().unwrap();
+        assert!(output.status.success(), "ip {arguments:?}: {output:?}");
+    };
+    ip(&["link", "set", "lo", "up"]);
+    for address in ADDRESSES {
+        ip(&["address", "add", address, "dev", "lo"]);
+    }
+}
+
+async fn suite(options: &Options) -> usize {
+    let programs = program::all();
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for runtime in [Runtime::Runc, Runtime::Runsc] {
+        if options.only.as_deref().is_some_and(|only| only != runtime.name()) {
+            continue;
+        }
+        let endpoint = match runtime {
+            Runtime::Runc => Some("unix:///var/run/docker.sock".to_owned()),
+            Runtime::Runsc => options.runsc.clone(),
+        };
+        let site = match endpoint {
+            Some(endpoint) => Some(Site::open(Engine { runtime, endpoint }).await),
+            None => None,
+        };
+        for number in 1..=46 {
+            if !options.numbers.is_empty() && !options.numbers.contains(&number) {
+                continue;
+            }
+            let finding = match &site {
+                Some(site) => trial::hold(site, &programs, number).await,
+                None => Finding::skip(options.no_runsc.as_deref().unwrap_or("no engine with it")),
+            };
+            match finding.verdict() {
+                Verdict::Passed => passed += 1,
+                Verdict::Failed => failed += 1,
+                Verdict::Skipped => skipped += 1,
+            }
+            let title = trial::title(&programs, number);
+            println!("{}", finding.line(number, &title, runtime));
+        }
+    }
+    println!("{passed} passed, {failed} failed, {skipped} skipped");
+    failed
+}

@@ -1,0 +1,160 @@
+//! One runtime's proving ground: a daemon with the suite's own policies on one engine, and how to call
+//! it. Gives each call's reply and record; decides nothing.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tonic_types::StatusExt;
+
+use crate::daemon::{Daemon, Setup, parsed, request};
+
+/// The suite's own policies.
+pub(crate) const POLICIES: &str = "tests/escape/policies";
+
+/// A runtime of the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    Runc,
+    Runsc,
+}
+
+impl Runtime {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Runc => "runc",
+            Self::Runsc => "runsc",
+        }
+    }
+}
+
+/// An engine, and the runtime that it is used with.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    pub(crate) runtime: Runtime,
+    /// `unix:///...`
+    pub(crate) endpoint: String,
+}
+
+impl Engine {
+    /// Runs the docker command line on this engine.
+    pub(crate) fn docker(&self, arguments: &[&str]) -> Output {
+        let output = Command::new("docker")
+            .args(["--host", &self.endpoint])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output();
+        output.unwrap()
+    }
+
+    /// The same, for what has to work; gives the lines of its answer.
+    pub(crate) fn lines(&self, arguments: &[&str]) -> Vec<String> {
+        let output = self.docker(arguments);
+        assert!(output.status.success(), "docker {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// A daemon's setup on this engine, with the suite's policies.
+    pub(crate) fn setup(&self) -> Setup {
+        let mut setup = Setup::of(&[POLICIES])
+            .config(&format!("[sandbox]\nengine = \"{}\"", self.endpoint));
+        if self.runtime == Runtime::Runsc {
+            for profile in std::fs::read_dir(setup.policies().join("sandbox")).unwrap() {
+                let name = profile.unwrap().file_name().into_string().unwrap();
+                setup = setup.edit(
+                    &format!("sandbox/{name}"),
+                    "tier = \"call\"",
+                    "tier = \"call\"\nruntime = \"runsc\"",
+                );
+            }
+        }
+        setup
+    }
+
+    /// Ids of an instance's containers, in any state.
+    pub(crate) fn containers(&self, instance: &str) -> Vec<String> {
+        let label = format!("label=switchboard.instance={instance}");
+        self.lines(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &label])
+    }
+}
+
+/// A daemon on an engine.
+pub(crate) struct Site {
+    pub(crate) engine: Engine,
+    pub(crate) daemon: Daemon,
+    /// What every program is told of its surroundings.
+    pub(crate) input: Value,
+}
+
+/// What came of one call.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The reply; for a status that carries none, the code alone.
+    pub(crate) reply: Value,
+    /// The ledger's record.
+    pub(crate) record: Value,
+}
+
+impl Run {
+    pub(crate) fn code(&self) -> &str {
+        crate::daemon::code(&self.reply)
+    }
+
+    /// What the program printed.
+    pub(crate) fn data(&self) -> &Value {
+        &self.reply["data"]
+    }
+
+    /// The container it ran in.
+    pub(crate) fn container(&self) -> Option<&str> {
+        self.record["facts"]["run"]["container"].as_str()
+    }
+}
+
+impl Site {
+    pub(crate) async fn open(engine: Engine) -> Self {
+        let daemon = engine.setup().start().await;
+        Self { engine, daemon, input: json!({}) }
+    }
+
+    pub(crate) fn runtime(&self) -> Runtime {
+        self.engine.runtime
+    }
+
+    /// Runs one case of an attacking program.
+    pub(crate) async fn attack(&self, tool: &str, code: &str, case: &str) -> Run {
+        self.call(tool, &json!({ "code": code, "case": case, "input": self.input.to_string() }))
+            .await
+    }
+
+    /// One call, whatever comes of it.
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Run {
+        let id = uuid::Uuid::new_v4().to_string();
+        let mut call = request(tool, &arguments.to_string());
+        call.call_id.clone_from(&id);
+        let reply = match self.daemon.try_call(call).await {
+            Ok(reply) => parsed(&reply),
+            Err(status) => {
+                let info = status.get_error_details();
+                let reason = info.error_info().map(|info| info.reason.clone()).unwrap_or_default();
+                json!({ "error": { "code": reason, "message": status.message() } })
+            }
+        };
+        Run { reply, record: self.record(&id) }
+    }
+
+    /// The ledger's record of a call; null when there is none.
+    pub(crate) fn record(&self, id: &str) -> Value {
+        let config = self.daemon.folder().join("switchboard.toml").display().to_string();
+        let output = self.daemon.cli(&["ledger", "show", id, "--json", "--config", &config]);
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    /// Whether an ordinary call is answered.
+    pub(crate) async fn answers(&self) -> Result<(), String> {
+        let run = self.attack("attack", "print('{\"here\": true}')", "").await;
+        match run.data() == &json!({ "here": true }) {
+            true => Ok(()),
+            false => Err(format!("the next call failed: {}", run.reply)),
+        }
+    }
+}
