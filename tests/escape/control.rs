@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::expect::compare;
 use crate::program::{Control, Program};
-use crate::site::Site;
+use crate::site::{Site, image};
 
 /// Runs a control; gives what went wrong.
 pub(crate) fn run(site: &Site, program: &Program, control: &Control) -> Vec<String> {
@@ -32,11 +32,4 @@ pub(crate) fn run(site: &Site, program: &Program, control: &Control) -> Vec<Stri
         compare(&format!("control/{what}"), expected, found, &mut faults);
     }
     faults
-}
-
-/// Id of the image that the probes run in.
-pub(crate) fn image() -> String {
-    let path = std::path::Path::new(crate::daemon::ROOT).join("target/images.toml");
-    let images: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
-    images["image"]["python"]["id"].as_str().unwrap().to_owned()
 }

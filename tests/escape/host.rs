@@ -53,7 +53,7 @@ impl Before {
         left.extend(all.iter().filter(|id| ids.contains(&id.as_str())).map(|id| {
             format!("container {id}")
         }));
-        left.extend(processes(ids));
+        left.extend(processes(ids).iter().map(ToString::to_string));
         let mounts = std::fs::read_to_string("/proc/1/mountinfo").unwrap();
         for id in ids {
             let root = self.roots.get(*id).map_or(*id, String::as_str);
@@ -71,9 +71,22 @@ fn networks(site: &Site) -> BTreeSet<String> {
     site.engine.lines(&["network", "ls", "--quiet", "--no-trunc"]).into_iter().collect()
 }
 
+/// A process on the host.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) line: String,
+}
+
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "process {} ({})", self.pid, self.line)
+    }
+}
+
 /// Processes that belong to one of these containers, by their control group or command line (that of
 /// gVisor's own processes names the container).
-pub(crate) fn processes(ids: &[&str]) -> Vec<String> {
+pub(crate) fn processes(ids: &[&str]) -> Vec<Process> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().into_string().unwrap_or_default().parse::<u32>() else {
@@ -83,10 +96,24 @@ pub(crate) fn processes(ids: &[&str]) -> Vec<String> {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         if ids.iter().any(|id| groups.contains(id) || line.contains(id)) {
-            found.push(format!("process {pid} ({line})"));
+            found.push(Process { pid, line });
         }
     }
     found
+}
+
+/// Number of processes and threads in a container's control group, as the host counts them.
+pub(crate) fn tasks(id: &str) -> usize {
+    let inside = |process: &Process| {
+        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", process.pid));
+        groups.is_ok_and(|groups| groups.contains(id))
+    };
+    processes(&[id])
+        .into_iter()
+        .filter(inside)
+        .map(|process| std::fs::read_dir(format!("/proc/{}/task", process.pid)))
+        .filter_map(|tasks| Some(tasks.ok()?.count()))
+        .sum()
 }
 
 /// Resident memory of a process in KiB.

@@ -21,6 +21,7 @@ mod program;
 mod requests;
 mod site;
 mod trial;
+mod watch;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};

@@ -1,18 +1,21 @@
-//! Probes that are hostile calls, configurations or surroundings and not programs, and what is watched
-//! from outside while a program runs.
+//! The probes, or parts of one, that are not programs: which Rust function holds which number.
 
 use futures::future::LocalBoxFuture;
 
 use crate::program::Program;
 use crate::site::{Run, Site};
 use crate::trial::Finding;
+use crate::watch;
 
-type Hold = for<'s> fn(
-    &'s Site,
-    Option<&'s Program>,
-    &'s mut Finding,
-    &'s mut Vec<Run>,
-) -> LocalBoxFuture<'s, ()>;
+/// Where a probe is held, and what it leaves for the look at what is left.
+pub(crate) struct Scene<'s> {
+    pub(crate) site: &'s Site,
+    pub(crate) program: Option<&'s Program>,
+    pub(crate) finding: &'s mut Finding,
+    pub(crate) runs: &'s mut Vec<Run>,
+}
+
+type Hold = for<'s> fn(Scene<'s>) -> LocalBoxFuture<'s, ()>;
 
 /// A probe, or the part of one, that is written in the suite itself.
 pub(crate) struct Calls {
@@ -21,7 +24,14 @@ pub(crate) struct Calls {
     pub(crate) hold: Hold,
 }
 
-const ALL: &[Calls] = &[];
+const ALL: &[Calls] = &[
+    Calls { number: 1, title: "", hold: |scene| Box::pin(watch::neighbours(scene)) },
+    Calls { number: 7, title: "", hold: |scene| Box::pin(watch::flood(scene)) },
+    Calls { number: 16, title: "", hold: |scene| Box::pin(watch::log(scene)) },
+    Calls { number: 25, title: "", hold: |scene| Box::pin(watch::image(scene)) },
+    Calls { number: 28, title: "", hold: |scene| Box::pin(watch::channels(scene)) },
+    Calls { number: 37, title: "", hold: |scene| Box::pin(watch::network(scene)) },
+];
 
 /// The calls of a probe.
 pub(crate) fn of(number: u32) -> Option<&'static Calls> {

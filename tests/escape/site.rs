@@ -70,6 +70,13 @@ impl Engine {
         setup
     }
 
+    /// SHA-256 of the canary file in a fresh container.
+    pub(crate) fn digest(&self) -> String {
+        let (image, entry) = (image(), "--entrypoint=python3");
+        let run = ["run", "--rm", "--network=none", entry, &image, "-I", "-c", DIGEST];
+        self.lines(&run).concat()
+    }
+
     /// Ids of an instance's containers, in any state.
     pub(crate) fn containers(&self, instance: &str) -> Vec<String> {
         let label = format!("label=switchboard.instance={instance}");
@@ -77,10 +84,83 @@ impl Engine {
     }
 }
 
+/// A service on the loopback of the engine's own machine, for a program to reach if it can.
+pub(crate) struct Canary {
+    engine: Engine,
+    id: String,
+    pub(crate) port: u16,
+}
+
+impl Canary {
+    /// It runs in a container with the machine's own network.
+    fn open(engine: &Engine) -> Self {
+        let image = image();
+        let id = engine.lines(&[
+            "run",
+            "--detach",
+            "--rm",
+            "--runtime=runc",
+            "--network=host",
+            "--entrypoint=python3",
+            &image,
+            "-I",
+            "-u",
+            "-c",
+            CANARY,
+        ]);
+        let id = id.first().unwrap().clone();
+        let port = loop {
+            if let Some(port) = engine.lines(&["logs", &id]).first() {
+                break port.parse().unwrap();
+            }
+        };
+        Self { engine: engine.clone(), id, port }
+    }
+
+    /// How many have reached it.
+    pub(crate) fn reached(&self) -> usize {
+        self.engine.lines(&["logs", &self.id]).len() - 1
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        drop(self.engine.docker(&["rm", "--force", &self.id]));
+    }
+}
+
+const CANARY: &str = "
+import socket
+one = socket.create_server(('127.0.0.1', 0))
+print(one.getsockname()[1])
+while True:
+    one.accept()[0].close()
+    print('reached')
+";
+
+/// The file of the image that programs try to change, see probe 25.
+const DIGEST: &str = "
+import hashlib, os
+print(hashlib.sha256(open(os.path.join(os.path.dirname(os.__file__), 'this.py'), 'rb').read()).hexdigest())
+";
+
+/// Id of the image that the programs run in.
+pub(crate) fn image() -> String {
+    let path = std::path::Path::new(crate::daemon::ROOT).join("target/images.toml");
+    let images: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+    images["image"]["python"]["id"].as_str().unwrap().to_owned()
+}
+
+/// The arguments of the suite's tools.
+pub(crate) fn arguments(code: &str, case: &str, input: &Value) -> Value {
+    json!({ "code": code, "case": case, "input": input.to_string() })
+}
+
 /// A daemon on an engine.
 pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) daemon: Daemon,
+    pub(crate) canary: Canary,
     /// What every program is told of its surroundings.
     pub(crate) input: Value,
 }
@@ -113,7 +193,14 @@ impl Run {
 impl Site {
     pub(crate) async fn open(engine: Engine) -> Self {
         let daemon = engine.setup().start().await;
-        Self { engine, daemon, input: json!({}) }
+        let canary = Canary::open(&engine);
+        let input = json!({
+            "canary": engine.digest(),
+            "canary_port": canary.port,
+            "grpc": daemon.address("tcp").port(),
+            "metrics": daemon.address("metrics").port(),
+        });
+        Self { engine, daemon, canary, input }
     }
 
     pub(crate) fn runtime(&self) -> Runtime {
@@ -122,8 +209,7 @@ impl Site {
 
     /// Runs one case of an attacking program.
     pub(crate) async fn attack(&self, tool: &str, code: &str, case: &str) -> Run {
-        self.call(tool, &json!({ "code": code, "case": case, "input": self.input.to_string() }))
-            .await
+        self.call(tool, &arguments(code, case, &self.input)).await
     }
 
     /// One call, whatever comes of it.

@@ -10,7 +10,7 @@ use crate::control;
 use crate::expect::{compare, short};
 use crate::host::Before;
 use crate::program::{Case, Program};
-use crate::requests;
+use crate::requests::{self, Scene};
 use crate::site::{Run, Runtime, Site};
 
 /// What came of a probe.
@@ -115,7 +115,8 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
         }
     }
     if let Some(calls) = calls {
-        (calls.hold)(site, program, &mut finding, &mut runs).await;
+        let (finding, runs) = (&mut finding, &mut runs);
+        (calls.hold)(Scene { site, program, finding, runs }).await;
     }
     finding.faults.extend(before.left(site, &runs).await.iter().map(|left| format!("left: {left}")));
     if let Err(why) = site.answers().await {

@@ -53,8 +53,8 @@ impl Log {
         }
     }
 
-    fn len(&self) -> usize {
-        self.0.0.lock().unwrap().len()
+    fn lines(&self) -> Vec<String> {
+        self.0.0.lock().unwrap().clone()
     }
 }
 
@@ -264,7 +264,12 @@ impl Daemon {
 
     /// How many lines were logged so far.
     pub(crate) fn logged(&self) -> usize {
-        self.log.len()
+        self.log_lines().len()
+    }
+
+    /// What was logged so far.
+    pub(crate) fn log_lines(&self) -> Vec<String> {
+        self.log.lines()
     }
 
     /// Waits for a log line, from line `skip` on.

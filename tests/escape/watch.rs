@@ -1,0 +1,144 @@
+//! What is watched from outside while an attacking program runs: other calls, the daemon, its log, the
+//! image, the devices of the network.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use switchboard::proto::tools::call_event::Event;
+use tokio_stream::StreamExt;
+
+use crate::daemon::{parsed, request};
+use crate::host::{processes, resident_kib, tasks};
+use crate::requests::Scene;
+use crate::site::{Runtime, Site, arguments};
+
+/// Calls beside an attack.
+const CALLS: usize = 8;
+/// A call that is quicker than this is not held back by anything.
+const QUICK: f64 = 20.0;
+
+/// Median of the milliseconds that an ordinary call takes, of those that need not wait for a container.
+async fn usual_call(site: &Site) -> f64 {
+    let mut times = Vec::new();
+    let mut tick = tokio::time::interval(Duration::from_millis(300));
+    for _ in 0..CALLS {
+        tick.tick().await;
+        let run = site.attack("attack", "pass", "").await;
+        if run.reply["metadata"]["pool"] == "hit" {
+            times.push(run.reply["metadata"]["latency_ms"].as_f64().unwrap());
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::INFINITY)
+}
+
+/// A fork bomb stays inside its limit and does not slow other calls down.
+pub(crate) async fn neighbours(scene: Scene<'_>) {
+    let Scene { site, program, finding, runs } = scene;
+    let alone = usual_call(site).await;
+    let bomb = site.attack("attack", &program.unwrap().code, "bomb");
+    let beside = async {
+        let time = usual_call(site).await;
+        let ids = site.engine.containers(&site.daemon.setup.instance);
+        (time, ids.iter().map(|id| tasks(id)).max().unwrap_or_default())
+    };
+    let (run, (time, most)) = tokio::join!(bomb, beside);
+    finding.saw(format!("another call {time:.0} ms beside it, {alone:.0} ms alone; {most} tasks"));
+    finding.check(time < (2.0 * alone).max(QUICK), || {
+        format!("another call takes {time:.1} ms beside the bomb, {alone:.1} ms without")
+    });
+    if site.runtime() == Runtime::Runc {
+        finding.check((20..=25).contains(&most), || format!("the host saw {most} tasks"));
+    }
+    runs.push(run);
+}
+
+/// A flood arrives up to its cap and not a byte more, and does not stay in the daemon's memory.
+pub(crate) async fn flood(scene: Scene<'_>) {
+    let Scene { site, program, finding, .. } = scene;
+    let before = resident_kib(site.daemon.pid());
+    for case in ["lines", "line", "bytes", "stderr"] {
+        let given = arguments(&program.unwrap().code, case, &site.input).to_string();
+        let stream = site.daemon.client().await.call_stream(request("attack", &given)).await;
+        let (mut stream, mut bytes, mut told) = (stream.unwrap().into_inner(), 0, None);
+        while let Some(event) = stream.next().await {
+            match event.unwrap().event.unwrap() {
+                Event::Output(piece) => bytes += piece.data.len(),
+                Event::Reply(reply) => told = Some(parsed(&reply)),
+                Event::Accepted(_) | Event::Started(_) => {}
+            }
+        }
+        finding.check(bytes == 64 << 10, || format!("{case}: {bytes} bytes arrived, not 65536"));
+        let code = crate::daemon::code(told.as_ref().unwrap()).to_owned();
+        finding.check(code == "OUTPUT_LIMIT", || format!("{case}: the stream ended in {code}"));
+    }
+    let grown = resident_kib(site.daemon.pid()).saturating_sub(before);
+    finding.saw(format!("65536 bytes each, daemon +{grown} KiB"));
+    finding.check(grown < 8 << 10, || format!("the daemon grew by {grown} KiB"));
+}
+
+/// What a tool prints forges no line of the daemon's log.
+pub(crate) async fn log(scene: Scene<'_>) {
+    for line in scene.site.daemon.log_lines() {
+        let parsed = serde_json::from_str::<serde_json::Value>(&line);
+        let own = parsed.is_ok_and(|line| line["fields"]["message"] != "escape-forged");
+        scene.finding.check(own, || format!("not the daemon's own log line: {line}"));
+    }
+}
+
+/// The image is what it was, also in a container that the daemon did not make.
+pub(crate) async fn image(scene: Scene<'_>) {
+    let now = scene.site.engine.digest();
+    scene.finding.check(scene.site.input["canary"] == now, || format!("the image has {now}"));
+}
+
+/// Two calls at once: what one sends the other must not see.
+pub(crate) async fn channels(scene: Scene<'_>) {
+    let Scene { site, program, finding, runs } = scene;
+    let code = &program.unwrap().code;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let moments =
+        json!({ "before": now + 1.5, "send": now + 2.2, "receive": now + 3.2, "end": now + 4.4 });
+    let send = arguments(code, "send", &moments);
+    let receive = arguments(code, "receive", &moments);
+    let (sent, received) = tokio::join!(
+        site.call("attack.patient", &send),
+        site.call("attack.patient", &receive)
+    );
+    let told = received.data();
+    let looks = told["looks"].as_u64().unwrap_or_default();
+    finding.saw(format!("{looks} channels, none carries a bit"));
+    finding.check(told["received"] == json!([]) && looks == 16, || {
+        format!("received: {}", received.reply)
+    });
+    finding.check(sent.code() == "SUCCESS", || format!("the sender: {}", sent.reply));
+    runs.extend([sent, received]);
+}
+
+/// A sandbox has a loopback device of its own and nothing else, and nothing came of the tries.
+pub(crate) async fn network(scene: Scene<'_>) {
+    let Scene { site, finding, .. } = scene;
+    let reached = site.canary.reached();
+    finding.check(reached == 0, || format!("the service of the host was reached {reached} times"));
+    let ids = site.engine.containers(&site.daemon.setup.instance);
+    let running = processes(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    finding.check(!running.is_empty(), || "no process of a waiting sandbox was found".to_owned());
+    let own = std::fs::read_link("/proc/1/ns/net").unwrap();
+    let mut devices = BTreeSet::new();
+    for process in running {
+        let folder = format!("/proc/{}", process.pid);
+        let space = std::fs::read_link(format!("{folder}/ns/net"));
+        let inside = !process.line.contains("containerd-shim") && !process.line.contains("gofer");
+        if let (Ok(space), true) = (space, inside) {
+            finding.check(space != own, || format!("{process} is in the host's network"));
+            let table = std::fs::read_to_string(format!("{folder}/net/dev")).unwrap_or_default();
+            devices.extend(table.lines().skip(2).map(|line| {
+                line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+            }));
+        }
+    }
+    let only = devices.iter().all(|device| device == "lo: 0");
+    finding.check(only, || format!("devices and bytes: {devices:?}"));
+    finding.saw(format!("on the host's side: {devices:?} bytes"));
+}
