@@ -15,6 +15,7 @@ mod openapi;
 mod pattern;
 mod profile;
 mod resolve;
+mod seccomp;
 mod source;
 mod target;
 #[cfg(test)]
@@ -35,7 +36,10 @@ pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, S
 pub use lint::{Finding, lint};
 pub use load::{Images, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
-pub use profile::{EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls};
+pub use profile::{
+    EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread, worker_calls,
+};
+pub use seccomp::{Condition, Seccomp, SeccompRule};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]
@@ -161,6 +165,8 @@ pub struct Catalog {
     files: BTreeMap<String, Vec<Arc<Tool>>>,
     /// Profiles by their file.
     profiles: BTreeMap<String, Arc<Profile>>,
+    /// Seccomp profiles by their file.
+    seccomp: BTreeMap<String, Arc<Seccomp>>,
     problems: Vec<Problem>,
     digest: String,
 }

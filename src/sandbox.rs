@@ -17,6 +17,7 @@ mod order;
 mod outcome;
 mod pool;
 mod recipe;
+mod seccomp;
 mod sight;
 mod teardown;
 mod teller;

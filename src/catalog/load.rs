@@ -1,4 +1,4 @@
-//! Reads the policies folder: `sandbox/*.toml`, `tools/*.toml` and `openapi/*.toml` in, a
+//! Reads the policies folder: `seccomp/*.toml`, `sandbox/*.toml`, `tools/*.toml` and `openapi/*.toml` in, a
 //! [`Catalog`] out. A broken file costs its own tools only, or nothing when its last good state is
 //! known.
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::build::{self, Tooling};
 use super::file::{Fault, nearest, read_text};
 use super::openapi::ImportReport;
+use super::seccomp::{self, Seccomp};
 use super::{Catalog, Problem, Profile, Tool, manifest, openapi, profile, source};
 
 /// Tells the id of an image by its name; `None` for an image that is not built.
@@ -22,6 +23,8 @@ struct Load<'l> {
     catalog: Catalog,
     /// Profiles by name, with the id of their image.
     profiles: BTreeMap<String, (Arc<Profile>, String)>,
+    /// Seccomp profiles by name.
+    seccomp: BTreeMap<String, Arc<Seccomp>>,
 }
 
 impl Catalog {
@@ -36,9 +39,16 @@ impl Catalog {
     /// As [`Catalog::load`]; a file that is broken now keeps what it gave to `previous`, and the
     /// problem says so.
     pub fn load_with(root: &Path, images: Images<'_>, previous: Option<&Self>) -> Self {
-        let mut load =
-            Load { root, images, previous, catalog: Self::default(), profiles: BTreeMap::new() };
+        let mut load = Load {
+            root,
+            images,
+            previous,
+            catalog: Self::default(),
+            profiles: BTreeMap::new(),
+            seccomp: BTreeMap::new(),
+        };
         if root.is_dir() {
+            load.read_seccomp();
             load.read_profiles();
             for (name, stem) in load.list("tools") {
                 let tools = load.read_manifest(&name, &stem);
@@ -91,10 +101,38 @@ impl Load<'_> {
         files
     }
 
+    /// A default that stands in the folder replaces the one of the program, and does so when it is
+    /// broken too: then nothing runs under it.
+    fn read_seccomp(&mut self) {
+        let files = self.list("seccomp");
+        if !files.iter().any(|(_, stem)| stem == seccomp::DEFAULT) {
+            let default = Arc::new(Seccomp::built_in());
+            self.seccomp.insert(seccomp::DEFAULT.to_owned(), default);
+        }
+        for (name, stem) in files {
+            let read =
+                read_text(&self.root.join(&name)).and_then(|text| seccomp::parse(&stem, &text));
+            let kept = self.previous.and_then(|old| old.seccomp.get(&name)).cloned();
+            let profile = match read {
+                Ok(profile) => Arc::new(profile),
+                Err(fault) => {
+                    self.problem(&name, explain(fault, kept.is_some()), true);
+                    match kept {
+                        Some(kept) => kept,
+                        None => continue,
+                    }
+                }
+            };
+            self.catalog.seccomp.insert(name, Arc::clone(&profile));
+            self.seccomp.insert(stem, profile);
+        }
+    }
+
     fn read_profiles(&mut self) {
         for (name, stem) in self.list("sandbox") {
             let read =
-                read_text(&self.root.join(&name)).and_then(|text| profile::parse(&stem, &text));
+                read_text(&self.root.join(&name))
+                    .and_then(|text| profile::parse(&stem, &text, &self.seccomp));
             let profile = match read {
                 Ok(profile) => Arc::new(profile),
                 Err(fault) => {

@@ -1,10 +1,13 @@
 //! Sandbox profiles: the envelope a tool runs in, from `policies/sandbox/*.toml`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{Fault, parse_toml};
+use super::file::{Fault, nearest, parse_toml};
+use super::seccomp::{DEFAULT, Seccomp};
 use super::units::{Cores, Size, Span};
 
 /// Longest wall time of a call; containers are taken for left over some time after it.
@@ -27,6 +30,10 @@ pub struct Profile {
     pub tier: Tier,
     /// The engine's runtime.
     pub runtime: Runtime,
+    /// The system calls that its tools may make; default `default`.
+    pub seccomp: Arc<Seccomp>,
+    /// Walls that may stand unseen. Default none: what cannot be read back refuses the call.
+    pub accept_unread: Vec<Unread>,
     /// Hard limits.
     pub limits: Limits,
     /// Where a tool may connect to. `None`: no port is opened at all. `Some(empty)`: a port is
@@ -57,6 +64,23 @@ pub enum Runtime {
     Runsc,
     /// Kata containers.
     Kata,
+}
+
+/// A wall that the daemon cannot see inside a sandbox whose kernel is not the host's, and that the
+/// operator takes for standing nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unread {
+    /// The memory limit, swap included. The runner then bounds each process (RLIMIT_AS).
+    Memory,
+    /// The process limit. The runner then bounds the tool's user (RLIMIT_NPROC).
+    Processes,
+    /// The processor limit.
+    Cpus,
+    /// The number of files on the scratch disk; gVisor's has none, so the memory limit bounds it.
+    Inodes,
+    /// The seccomp profile; gVisor applies one only with its flag `--oci-seccomp`.
+    Seccomp,
 }
 
 /// Hard limits of one call. Sizes are bytes.
@@ -140,6 +164,9 @@ struct ProfileFile {
     tier: Tier,
     #[serde(default = "runc")]
     runtime: Runtime,
+    seccomp: Option<String>,
+    #[serde(default)]
+    accept_unread: Vec<Unread>,
     #[serde(default)]
     limits: LimitsFile,
     egress: Option<Vec<EgressRule>>,
@@ -175,7 +202,11 @@ struct PoolFile {
 }
 
 /// Reads the text of one profile.
-pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
+pub(super) fn parse(
+    name: &str,
+    text: &str,
+    seccomp: &BTreeMap<String, Arc<Seccomp>>,
+) -> Result<Profile, Fault> {
     let file: ProfileFile = parse_toml(text)?;
     if file.image.trim().is_empty() {
         return Err(Fault::new("image", "is empty; name an image of sandbox-images"));
@@ -205,14 +236,35 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
         );
         return Err(Fault::new("pool", message));
     }
+    let seccomp = find(file.seccomp.as_deref().unwrap_or(DEFAULT), seccomp)?;
+    let mut accept_unread = file.accept_unread;
+    accept_unread.sort_unstable();
+    accept_unread.dedup();
+    if file.runtime == Runtime::Runc && !accept_unread.is_empty() {
+        let message = "is for runtimes with a kernel of their own; under `runc` every wall is read";
+        return Err(Fault::new("accept_unread", message));
+    }
     Ok(Profile {
         name: name.to_owned(),
         image: file.image,
         tier: file.tier,
         runtime: file.runtime,
+        seccomp,
+        accept_unread,
         limits,
         egress,
         pool,
+    })
+}
+
+fn find(wanted: &str, known: &BTreeMap<String, Arc<Seccomp>>) -> Result<Arc<Seccomp>, Fault> {
+    known.get(wanted).cloned().ok_or_else(|| {
+        let hint = match nearest(wanted, known.keys().map(String::as_str)).first() {
+            Some(best) => format!("; did you mean `{best}`?"),
+            None => format!("; write or mend seccomp/{wanted}.toml"),
+        };
+        let message = format!("names `{wanted}`, which is no usable seccomp profile{hint}");
+        Fault::new("seccomp", message)
     })
 }
 

@@ -14,7 +14,7 @@ use super::*;
 use crate::admission::Admitted;
 use crate::call::{Call, Code};
 use crate::catalog::{
-    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Stdin, Target,
+    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Seccomp, Stdin, Target,
     Tier,
 };
 use crate::schema::Arguments;
@@ -46,6 +46,8 @@ fn profile(hosts: &[&str]) -> Profile {
         image: "shell".into(),
         tier: Tier::Call,
         runtime: Runtime::Runc,
+        seccomp: Arc::new(Seccomp::built_in()),
+        accept_unread: Vec::new(),
         limits: Limits {
             wall: Duration::from_secs(3),
             memory: 512 << 20,

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::{
@@ -13,8 +14,8 @@ use bollard::models::{
 use serde::Deserialize;
 use switchboard_runner::CgroupLimits;
 
-use super::Error;
-use crate::catalog::{Limits, Profile, Runtime, Tier, worker_calls};
+use super::{Error, seccomp};
+use crate::catalog::{Limits, Profile, Runtime, Seccomp, Tier, Unread, worker_calls};
 
 /// Processes and threads that the runner itself keeps, added to the tool's process limit.
 pub(super) const RUNNER_PROCESSES: u32 = 1;
@@ -40,6 +41,10 @@ pub(super) struct Key {
     processes: u32,
     disk: u64,
     inodes: u64,
+    /// Digest of the seccomp profile.
+    seccomp: Arc<str>,
+    /// What need not be read back.
+    unread: Vec<Unread>,
 }
 
 /// How to make a container of one pool.
@@ -48,6 +53,7 @@ pub(super) struct Recipe {
     pub(super) key: Key,
     /// Name of the image, for messages and the pool's label.
     pub(super) name: String,
+    seccomp: Arc<Seccomp>,
 }
 
 /// Whose container it is.
@@ -74,13 +80,17 @@ impl Recipe {
                 processes,
                 disk,
                 inodes,
+                seccomp: Arc::clone(&profile.seccomp.digest),
+                unread: profile.accept_unread.clone(),
             },
             name: profile.image.clone(),
+            seccomp: Arc::clone(&profile.seccomp),
         })
     }
 
     /// A small container of the image `name`, to try the engine with.
     pub(super) fn probe(name: &str, images: &Images) -> Result<Self, Error> {
+        let seccomp = Arc::new(Seccomp::built_in());
         Ok(Self {
             key: Key {
                 image: images.id(name)?,
@@ -91,8 +101,11 @@ impl Recipe {
                 processes: 16,
                 disk: 1 << 20,
                 inodes: 64,
+                seccomp: Arc::clone(&seccomp.digest),
+                unread: Vec::new(),
             },
             name: name.to_owned(),
+            seccomp,
         })
     }
 
@@ -140,7 +153,10 @@ impl Recipe {
             cap_drop: Some(vec!["ALL".to_owned()]),
             // The runner becomes the tool's user in the child, and must still be able to kill it.
             cap_add: Some(["SETUID", "SETGID", "KILL"].map(str::to_owned).to_vec()),
-            security_opt: Some(vec!["no-new-privileges".to_owned()]),
+            security_opt: Some(vec![
+                "no-new-privileges".to_owned(),
+                format!("seccomp={}", seccomp::spell(&self.seccomp)),
+            ]),
             privileged: Some(false),
             memory: Some(memory),
             memory_swap: Some(memory),

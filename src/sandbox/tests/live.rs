@@ -12,7 +12,7 @@ use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 
 use super::broken::wait_until;
 use crate::call::Code;
-use crate::catalog::{Limits, Pool, Profile, Runtime, Tier};
+use crate::catalog::{Limits, Pool, Profile, Runtime, Seccomp, Tier};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::order::{Order, Scope, environment};
 use crate::sandbox::recipe::{Images, Owner, Recipe};
@@ -42,6 +42,8 @@ pub(super) fn profile(image: &str) -> Profile {
         image: image.to_owned(),
         tier: Tier::Call,
         runtime: Runtime::Runc,
+        seccomp: Arc::new(Seccomp::built_in()),
+        accept_unread: Vec::new(),
         limits: Limits {
             wall: Duration::from_secs(10),
             memory: 64 * MIB,
