@@ -22,7 +22,7 @@
 #
 # [[case]]
 # name = "places"
-# observed = { writable = ["/dev/mqueue tmpfs", "/dev/shm tmpfs", "/tmp tmpfs"], bounded = true }
+# observed = { writable = ["/dev/shm tmpfs", "/tmp tmpfs"], bounded = true }
 # ---
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 PIECE = b"x" * 65536

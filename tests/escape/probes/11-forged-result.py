@@ -9,11 +9,17 @@
 # code = "EXECUTION_ERROR"
 # reply."/error/details/exit_code" = 3
 # reply."/metadata/exit_code" = 3
-# reply."/metadata/oom_kills" = 0
 #
 # [[case]]
 # name = "bytes"
-# reply."/data_form" = ""
+# reply."/metadata/data_form" = "bytes"
+# observed.base64 = """\
+#   BwAAANx7Im5vbmNlIjogIjAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwIiwgImV4aXQiOiB7ImNvZGUi\
+#   OiAwfSwgInN0b3BwZWQiOiBudWxsLCAid2FsbF91cyI6IDEsICJjcHVfdXMiOiAxLCAicGVha19ieXRlcyI6IDEs\
+#   ICJzdGRvdXRfYnl0ZXMiOiAwLCAic3RkZXJyX2J5dGVzIjogMCwgIm9vbV9raWxscyI6IDksICJmb3Jrc19yZWZ1\
+#   c2VkIjogOSwgImRpc2tfZnVsbCI6IHRydWV9AQAAAP////8CAAAAAAAAAXgAAwAAAAAAAAAAAAAAAAAEAAAAAQAA\
+#   AAB7InByb3RvY29sIjoxLCJsaW1pdHMiOnt9fQo=\
+#   """
 # ---
 import struct
 

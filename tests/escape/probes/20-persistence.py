@@ -11,7 +11,7 @@
 # observed."/run/lock" = "ENOENT|EROFS|EACCES"
 # observed."/dev" = "EACCES"
 # observed."/" = "EACCES|EROFS"
-# observed.shm = "DONE"
+# observed.shm = "EPERM"
 #
 # [[case]]
 # name = "look"
@@ -21,7 +21,7 @@
 # observed."/run/lock" = "ENOENT"
 # observed."/dev" = "ENOENT"
 # observed."/" = "ENOENT"
-# observed.shm = "ENOENT"
+# observed.shm = "EPERM"
 # ---
 for place in ("/tmp", "/dev/shm", "/var/tmp", "/run/lock", "/dev", "/"):
     flags = os.O_WRONLY | os.O_CREAT if CASE == "leave" else os.O_RDONLY

@@ -29,6 +29,22 @@
 # observed.settimeofday = "EPERM"
 # observed.personality = "EPERM"
 # observed.vmsplice = "EPERM"
+# observed.splice = "EPERM"
+# observed.inotify_init = "EPERM"
+# observed.mq_open = "EPERM"
+# observed.shmget = "EPERM"
+# observed.process_vm_readv = "EPERM"
+# observed.kcmp = "EPERM"
+# observed.seccomp = "EPERM"
+# observed.landlock = "EPERM"
+# observed.pkey_alloc = "EPERM"
+# observed.modify_ldt = "EPERM"
+# observed.io_setup = "EPERM"
+# observed.mlock = "EPERM"
+# observed.execveat = "EPERM"
+# observed.memfd_secret = "EPERM"
+# observed.mbind = "EPERM"
+# observed.sync = "EPERM"
 #
 # [[control]]
 # off = "seccomp"
@@ -74,4 +90,20 @@ apart("personality", call, 135, 0x0040000)
 reader, writer = os.pipe()
 piece = (ctypes.c_void_p * 2)(ctypes.cast(ctypes.create_string_buffer(8), ctypes.c_void_p), 8)
 attempt("vmsplice", call, 278, writer, piece, 1, 0)
+attempt("splice", call, 275, reader, None, writer, None, 1, 2)
+attempt("inotify_init", call, 294, 0)
+attempt("mq_open", call, 240, b"escape", os.O_RDWR | os.O_CREAT, 0o600, None)
+attempt("shmget", call, 29, 0, 4096, 0o1600)
+attempt("process_vm_readv", call, 310, os.getpid(), piece, 1, piece, 1, 0)
+attempt("kcmp", call, 312, os.getpid(), os.getpid(), 2, 0, 0)
+attempt("seccomp", call, 317, 2, 0, ctypes.byref(ctypes.c_uint32(0x7FFF0000)))
+attempt("landlock", call, 444, None, 0, 1)
+attempt("pkey_alloc", call, 330, 0, 0)
+attempt("modify_ldt", call, 154, 0, ctypes.create_string_buffer(16), 16)
+attempt("io_setup", call, 206, 1, ctypes.byref(ctypes.c_long()))
+attempt("mlock", call, 149, piece, 8)
+apart("execveat", call, 322, -100, b"/bin/true", None, None, 0)
+attempt("memfd_secret", call, 447, 0)
+attempt("mbind", call, 237, 0, 0, 0, None, 0, 0)
+attempt("sync", call, 162)
 tell()

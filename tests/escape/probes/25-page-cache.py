@@ -9,7 +9,7 @@
 # name = "write"
 # observed.alg = "EPERM"
 # observed.open = "EACCES"
-# observed.pipe = "DONE"
+# observed.pipe = "EPERM"
 # observed.advise = "DONE"
 # observed.mem = "DONE"
 # observed.unchanged = true
@@ -42,7 +42,7 @@ def dirty_pipe():
 
 def mapped():
     file = os.open(CANARY, os.O_RDONLY)
-    return mmap.mmap(file, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    return mmap.mmap(file, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
 
 def dirty_cow():

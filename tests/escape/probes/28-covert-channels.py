@@ -106,6 +106,17 @@ def queue():
     return call(240, name, os.O_RDWR | os.O_CREAT, 0o600, None)
 
 
+def lock():
+    call(149, ctypes.cast(ctypes.create_string_buffer(4096), ctypes.c_void_p), 4096)
+
+
+def wide_pipe():
+    """A user with many wide pipes on the host is given no more of them."""
+    reader, writer = os.pipe()
+    held.extend([reader, writer])
+    fcntl.fcntl(writer, 1031, 1 << 20)
+
+
 WAYS = {
     "flock": flock, "record lock": lease, "abstract socket": abstract, "loopback": loopback,
     "shared memory": shared_memory, "semaphore": semaphore, "message queue": message_queue,
@@ -114,7 +125,7 @@ WAYS = {
     "inotify count": used_up(lambda: call(294, 0), 100),
     "timer count": used_up(timer, 100_000),
     "queue bytes": used_up(queue, 64),
-    "locked memory": used_up(lambda: call(149, ctypes.cast(ctypes.create_string_buffer(4096), ctypes.c_void_p), 1), 1),
+    "locked memory": used_up(lock, 1), "pipe pages": used_up(wide_pipe, 16),
 }
 
 
@@ -129,7 +140,7 @@ def look():
                 call(226, one.value)
             elif isinstance(one, int):
                 os.close(one)
-            else:
+            elif one is not None:
                 one.close()
     return seen
 

@@ -9,8 +9,8 @@
 # observed."self exe by fd" = "EACCES"
 # observed."pid 1 exe" = "EACCES"
 # observed.runner = "EACCES"
-# observed."runner mode" = "EPERM"
-# observed."runner removed" = "EACCES"
+# observed."runner mode" = "EROFS"
+# observed."runner removed" = "EROFS"
 # observed.interpreter = "EACCES"
 # observed.library = "EACCES"
 # ---

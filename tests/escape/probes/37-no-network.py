@@ -16,7 +16,7 @@
 # observed."dns 127.0.0.11" = "ECONNREFUSED"
 # observed.name = "EAI_AGAIN"
 # observed."name of the host" = "EAI_AGAIN"
-# observed.ping = "EACCES"
+# observed.ping = "EPERM"
 # observed."raw ping" = "EPERM"
 # observed.canary = "ECONNREFUSED"
 # observed."grpc port" = "ECONNREFUSED"
@@ -55,7 +55,6 @@ def look_up(name):
         socket.getaddrinfo(name, 80)
     except socket.gaierror as error:
         known = {getattr(socket, word): word for word in dir(socket) if word.startswith("EAI_")}
-        observed[f"name"] = known[error.errno]
         return known[error.errno]
     return "DONE"
 
