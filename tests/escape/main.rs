@@ -16,24 +16,24 @@ mod control;
 #[expect(dead_code, reason = "the integration tests use more of it")]
 mod daemon;
 mod expect;
+mod gate;
 mod host;
 mod program;
 mod requests;
 mod site;
 mod trial;
 mod watch;
+mod world;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use site::{Engine, Runtime, Site};
 use trial::{Finding, Verdict};
+use world::World;
 
 /// Names the machine's own network namespace, once the suite has another.
 pub(crate) const INSIDE: &str = "SWITCHBOARD_ESCAPE_INSIDE";
-/// Addresses of clouds' metadata services, to be listened on in our own namespace only.
-const ADDRESSES: [&str; 2] = ["169.254.169.254/32", "fd00:ec2::254/128"];
-
 /// What the command line asks for.
 #[derive(Debug, Default)]
 struct Options {
@@ -49,14 +49,13 @@ fn main() -> ExitCode {
         // The gate is tried with addresses that this machine must not take over.
         let own = std::env::current_exe().unwrap();
         let error = Command::new("unshare")
-            .arg("--net")
+            .args(["--net", "--mount"])
             .arg(own)
             .args(std::env::args_os().skip(1))
             .env(INSIDE, std::fs::read_link("/proc/self/ns/net").unwrap())
             .exec();
         panic!("no network namespace of our own: {error}");
     }
-    furnish();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     match runtime.block_on(suite(&options)) {
         0 => ExitCode::SUCCESS,
@@ -78,20 +77,9 @@ fn options() -> Options {
     options
 }
 
-/// Sets the namespace up.
-fn furnish() {
-    let ip = |arguments: &[&str]| {
-        let output = Command::new("ip").args(arguments).output().unwrap();
-        assert!(output.status.success(), "ip {arguments:?}: {output:?}");
-    };
-    ip(&["link", "set", "lo", "up"]);
-    for address in ADDRESSES {
-        ip(&["address", "add", address, "dev", "lo"]);
-    }
-}
-
 async fn suite(options: &Options) -> usize {
     let programs = program::all();
+    let world = World::open().await;
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for runtime in [Runtime::Runc, Runtime::Runsc] {
         if options.only.as_deref().is_some_and(|only| only != runtime.name()) {
@@ -102,7 +90,7 @@ async fn suite(options: &Options) -> usize {
             Runtime::Runsc => options.runsc.clone(),
         };
         let site = match endpoint {
-            Some(endpoint) => Some(Site::open(Engine { runtime, endpoint }).await),
+            Some(endpoint) => Some(Site::open(Engine { runtime, endpoint }, &world).await),
             None => None,
         };
         for number in 1..=46 {

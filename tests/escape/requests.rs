@@ -5,7 +5,8 @@ use futures::future::LocalBoxFuture;
 use crate::program::Program;
 use crate::site::{Run, Site};
 use crate::trial::Finding;
-use crate::watch;
+use crate::world::Mark;
+use crate::{gate, watch};
 
 /// Where a probe is held, and what it leaves for the look at what is left.
 pub(crate) struct Scene<'s> {
@@ -13,6 +14,8 @@ pub(crate) struct Scene<'s> {
     pub(crate) program: Option<&'s Program>,
     pub(crate) finding: &'s mut Finding,
     pub(crate) runs: &'s mut Vec<Run>,
+    /// Where the logs of the world stood before the probe.
+    pub(crate) mark: Mark,
 }
 
 type Hold = for<'s> fn(Scene<'s>) -> LocalBoxFuture<'s, ()>;
@@ -31,6 +34,11 @@ const ALL: &[Calls] = &[
     Calls { number: 25, title: "", hold: |scene| Box::pin(watch::image(scene)) },
     Calls { number: 28, title: "", hold: |scene| Box::pin(watch::channels(scene)) },
     Calls { number: 37, title: "", hold: |scene| Box::pin(watch::network(scene)) },
+    Calls { number: 38, title: "", hold: |scene| Box::pin(gate::metadata(scene)) },
+    Calls { number: 39, title: "", hold: |scene| Box::pin(gate::names(scene)) },
+    Calls { number: 40, title: "", hold: |scene| Box::pin(gate::rebinding(scene)) },
+    Calls { number: 41, title: "", hold: |scene| Box::pin(gate::disguises(scene)) },
+    Calls { number: 42, title: "", hold: |scene| Box::pin(gate::neighbours(scene)) },
 ];
 
 /// The calls of a probe.

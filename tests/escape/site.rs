@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tonic_types::StatusExt;
 
 use crate::daemon::{Daemon, Setup, parsed, request};
+use crate::world::World;
 
 /// The suite's own policies.
 pub(crate) const POLICIES: &str = "tests/escape/policies";
@@ -161,6 +162,7 @@ pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) daemon: Daemon,
     pub(crate) canary: Canary,
+    pub(crate) world: World,
     /// What every program is told of its surroundings.
     pub(crate) input: Value,
 }
@@ -191,7 +193,7 @@ impl Run {
 }
 
 impl Site {
-    pub(crate) async fn open(engine: Engine) -> Self {
+    pub(crate) async fn open(engine: Engine, world: &World) -> Self {
         let daemon = engine.setup().start().await;
         let canary = Canary::open(&engine);
         let input = json!({
@@ -200,7 +202,7 @@ impl Site {
             "grpc": daemon.address("tcp").port(),
             "metrics": daemon.address("metrics").port(),
         });
-        Self { engine, daemon, canary, input }
+        Self { engine, daemon, canary, world: world.clone(), input }
     }
 
     pub(crate) fn runtime(&self) -> Runtime {

@@ -105,6 +105,7 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
         return Finding::skip("it is not written yet");
     }
     let before = Before::look(site);
+    let mark = site.world.mark();
     let mut finding = Finding::default();
     let mut runs = Vec::new();
     if let Some(program) = program {
@@ -116,7 +117,7 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
     }
     if let Some(calls) = calls {
         let (finding, runs) = (&mut finding, &mut runs);
-        (calls.hold)(Scene { site, program, finding, runs }).await;
+        (calls.hold)(Scene { site, program, finding, runs, mark }).await;
     }
     finding.faults.extend(before.left(site, &runs).await.iter().map(|left| format!("left: {left}")));
     if let Err(why) = site.answers().await {

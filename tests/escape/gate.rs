@@ -1,0 +1,104 @@
+//! The egress gate from outside: what the services around it saw, and what the reply and the ledger
+//! say of each attempt.
+
+use serde_json::Value;
+
+use crate::requests::Scene;
+use crate::site::Run;
+use crate::trial::Finding;
+
+/// Every refused attempt is in the reply and in the ledger; returns how many there are.
+fn audited(run: &Run, finding: &mut Finding) -> usize {
+    let attempts = |place: &Value| place.as_array().cloned().unwrap_or_default();
+    let told = attempts(&run.reply["metadata"]["egress"]);
+    let kept = attempts(&run.record["facts"]["run"]["egress"]);
+    let refused = kept.iter().filter(|attempt| attempt["allowed"] == false);
+    for attempt in refused.clone() {
+        let reason = attempt["reason"].as_str().unwrap_or_default();
+        finding.check(!reason.is_empty(), || format!("refused without a reason: {attempt}"));
+    }
+    let refused = refused.count();
+    finding.check(!told.is_empty(), || "the reply tells of no attempt".to_owned());
+    refused
+}
+
+/// Nothing at all was reached, or only what is expected.
+pub(crate) async fn metadata(scene: Scene<'_>) {
+    let Scene { site, program, finding, runs, mark } = scene;
+    let run = runs.first().unwrap();
+    let statuses = run.data().as_object().cloned().unwrap_or_default();
+    let refused = |status: &Value| status == 403 || status == 400;
+    for (what, status) in statuses.iter().filter(|(what, _)| *what != "redirect") {
+        finding.check(refused(status), || format!("`{what}` gave {status}"));
+    }
+    finding.check(statuses.get("redirect").is_some_and(|status| status == 302), || {
+        format!("the redirect was followed or lost: {:?}", statuses.get("redirect"))
+    });
+    let spellings = statuses.len().saturating_sub(1);
+    finding.check(spellings == 74, || format!("{spellings} spellings were tried"));
+    let reached = site.world.reached(mark);
+    let only = [format!("{}:80 GET /redirect HTTP/1.1", crate::world::PUBLIC)];
+    finding.check(reached == only, || format!("reached: {reached:?}"));
+    let count = audited(run, finding);
+    finding.check(count == spellings, || format!("{count} of {spellings} are in the ledger"));
+    finding.saw(format!("{spellings} spellings refused and recorded"));
+
+    // The control: the same program, with rules that name these networks.
+    let open = site.attack("attack.opened", &program.unwrap().code, "").await;
+    let through: Vec<&str> = open
+        .data()
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(what, status)| what.starts_with("get ") && **status == 200)
+        .map(|(what, _)| what.as_str())
+        .collect();
+    for needed in ["get 169.254.169.254", "get 2852039166", "get [fd00:ec2::254]", "get meta.test"] {
+        finding.check(through.contains(&needed), || {
+            format!("the control did not succeed with `{needed}`: {through:?}, {}", open.reply)
+        });
+    }
+    let line = format!("{} spellings succeed with rules that name the networks", through.len());
+    finding.controls.push(line);
+    runs.push(open);
+}
+
+/// The name server was asked for names that a rule allows, and for no other.
+pub(crate) async fn names(scene: Scene<'_>) {
+    let Scene { site, finding, runs, mark, .. } = scene;
+    let asked = site.world.questions(mark);
+    finding.check(asked.iter().all(|question| question.starts_with("label.wild.test ")), || {
+        format!("the name server was asked: {asked:?}")
+    });
+    finding.check(!asked.is_empty(), || "the name server is not the one in use".to_owned());
+    audited(runs.first().unwrap(), finding);
+    finding.saw("0 queries but the one that a rule allows");
+}
+
+/// Only the public address was reached.
+pub(crate) async fn rebinding(scene: Scene<'_>) {
+    let Scene { site, finding, runs, mark, .. } = scene;
+    let reached = site.world.reached(mark);
+    let public = format!("{}:80 GET / HTTP/1.1", crate::world::PUBLIC);
+    finding.check(reached == [public.clone(), public], || format!("reached: {reached:?}"));
+    audited(runs.first().unwrap(), finding);
+}
+
+/// The upstream saw the three right ones and not a byte of the others.
+pub(crate) async fn disguises(scene: Scene<'_>) {
+    let Scene { site, finding, runs, mark, .. } = scene;
+    let reached = site.world.reached(mark);
+    let hello = format!("{}:443 hello", crate::world::PUBLIC);
+    finding.check(reached == vec![hello; 3], || format!("reached: {reached:?}"));
+    audited(runs.first().unwrap(), finding);
+}
+
+/// Nothing was reached or looked up.
+pub(crate) async fn neighbours(scene: Scene<'_>) {
+    let Scene { site, finding, runs, mark, .. } = scene;
+    let (reached, asked) = (site.world.reached(mark), site.world.questions(mark));
+    finding.check(reached.is_empty() && asked.is_empty(), || {
+        format!("reached: {reached:?}, asked: {asked:?}")
+    });
+    audited(runs.first().unwrap(), finding);
+}
