@@ -27,7 +27,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 pub(crate) struct World {
     /// Names that were asked for, with the type of the question.
     questions: Log,
-    /// Address and first line of whoever sent a byte.
+    /// Of whoever sent a byte: address, first line and the host that was asked for.
     reached: Log,
 }
 
@@ -102,10 +102,14 @@ impl World {
         if read == 0 {
             return;
         }
-        let first = String::from_utf8_lossy(&head[..read]);
-        let first = first.lines().next().unwrap_or_default();
+        let text = String::from_utf8_lossy(&head[..read]);
+        let first = text.lines().next().unwrap_or_default();
+        let host = text.lines().find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned));
         let tls = head[0] == 22;
-        let line = if tls { "hello" } else { first };
+        let line = match (tls, host) {
+            (true, _) => "hello".to_owned(),
+            (false, host) => format!("{first} {}", host.unwrap_or_default()),
+        };
         self.reached.lock().unwrap().push(format!("{address} {line}"));
         let answer: &[u8] = if tls {
             b""

@@ -12,9 +12,9 @@
 # observed."no sni" = "ALERT"
 # observed."ech" = "ALERT"
 # observed."no tls" = "ALERT"
-# observed."fronting" = 400
+# observed."fronting" = 200
 # observed."other port" = 403
-# observed."no port" = 400
+# observed."no port" = 403
 # observed."ip literal" = 403
 # observed."idn" = 403
 # observed."punycode" = 403
