@@ -1,6 +1,7 @@
 //! Room 5: runs an authorized call in a sandbox and always removes it. [`Authorized`] in,
 //! [`Ran`] out. Takes no decision about the call; what came of it is shaped by the next room.
 
+mod cgroup;
 mod config;
 mod desk;
 mod egress;
@@ -11,6 +12,7 @@ mod facts;
 mod hub;
 mod janitor;
 mod keeper;
+mod kill;
 mod link;
 mod member;
 mod order;
@@ -42,7 +44,7 @@ use crate::policy::Authorized;
 use desk::Seat;
 use engine::Engine;
 use exchange::{Heard, Parcel, Silence, exchange};
-use hub::{Grant, Hub};
+use hub::{Grant, Holding, Hub};
 use member::{Registry, Yard};
 use order::Order;
 use pool::Pools;
@@ -56,6 +58,7 @@ pub use egress::GateLimits;
 pub use error::Error;
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
+pub use kill::Killer;
 pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
 pub use sight::Sight;
 
@@ -231,7 +234,8 @@ impl Sandbox {
             limits.wall = limits.wall.min(left);
         }
         let shared = grant.holding.is_shared();
-        let request = request(order, &limits, !shared);
+        let recipe = &grant.holding.member().recipe;
+        let request = request(order, recipe, &limits, !shared);
         let parcel = Parcel::pack(&request, &order.stdin)?;
         let link = grant.holding.member().link();
         let seat = order
@@ -240,6 +244,7 @@ impl Sandbox {
             .as_ref()
             .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
+        let mut guard = Guard { holding: &grant.holding, sight, armed: true };
         let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
         let said = match link.open().await {
             Some(stream) => {
@@ -248,20 +253,19 @@ impl Sandbox {
             }
             None => Err(Silence::Gone("the container ended before the call".to_owned())),
         };
-        if said == Err(Silence::Late) {
-            grant.holding.doubt();
-        }
+        let killed = guard.settle(&said);
         drop(teller);
         let egress = seat.map(Seat::close).unwrap_or_default();
         let end = match &said {
             Ok(report) => verdict::judge(report, shared),
-            Err(silence) => self.explain(silence, heard.started),
+            Err(silence) => self.explain(silence, heard.started, &grant.holding).await,
         };
         let report = said.unwrap_or_else(|_silence| silent(&heard));
         let tool = Duration::from_micros(report.wall_us);
         let (end, http, stdout) = answer(order, end, heard.stdout);
         Ok(Outcome {
             end,
+            killed,
             stdout,
             stderr: heard.stderr.into(),
             http,
@@ -282,12 +286,43 @@ impl Sandbox {
     }
 
     /// The verdict when there is no report.
-    fn explain(&self, silence: &Silence, started: bool) -> End {
+    async fn explain(&self, silence: &Silence, started: bool, holding: &Holding) -> End {
         match silence {
+            Silence::Flood => End::OutputLimit,
             Silence::Gone(_) if self.hub.stop.is_cancelled() => End::Cancelled,
+            Silence::Gone(_) if holding.starved(&self.hub.yard.engine).await => End::OutOfMemory,
+            Silence::Gone(_) if holding.outgrew() => End::ProcessLimit,
             Silence::Gone(reason) => End::Lost(reason.clone()),
             Silence::Late if started => End::Timeout,
             Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
+        }
+    }
+}
+
+/// Ends the tool of a call that is dropped, and says so.
+struct Guard<'call> {
+    holding: &'call Holding,
+    sight: &'call Sight,
+    armed: bool,
+}
+
+impl Guard<'_> {
+    /// The call has come to its end by itself; kills what does not answer. Who ended the tool, when it
+    /// did not end by itself.
+    fn settle(&mut self, said: &Result<Report, Silence>) -> Option<Killer> {
+        self.armed = false;
+        match said {
+            Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
+            Err(Silence::Late | Silence::Flood) => Some(self.holding.end()),
+            Err(Silence::Gone(_)) => None,
+        }
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.sight.killed(self.holding.end());
         }
     }
 }
@@ -301,6 +336,7 @@ fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>)
         image_digest: member.recipe.key.image.clone(),
         container: member.id.clone(),
         limits,
+        killed: None,
         trail: seat.map(Seat::trail),
     }
 }
@@ -315,7 +351,7 @@ fn remaining(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
     Ok(Some(left))
 }
 
-fn request(order: &Order, limits: &Limits, last: bool) -> Request {
+fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Request {
     Request {
         nonce: uuid::Uuid::new_v4().simple().to_string(),
         argv: order.argv.clone(),
@@ -325,6 +361,8 @@ fn request(order: &Order, limits: &Limits, last: bool) -> Request {
         output_bytes: limits.output,
         open_files: u64::from(limits.open_files),
         file_bytes: limits.disk,
+        processes: recipe.guest_processes(),
+        memory_bytes: recipe.guest_memory(),
         egress: order.profile.egress.is_some(),
         last,
     }

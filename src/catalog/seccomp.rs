@@ -112,9 +112,13 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Seccomp, Fault> {
         let place = place("allow", index, &entry.calls);
         explained(&place, &entry.why)?;
         seen.see(&place, &entry.calls, !entry.conditions.is_empty())?;
-        rules.extend(alternatives(&place, &entry.conditions)?.into_iter().map(|conditions| {
-            SeccompRule { calls: entry.calls.clone(), errno: None, conditions }
-        }));
+        rules.extend(
+            alternatives(&place, &entry.conditions)?.into_iter().map(|conditions| SeccompRule {
+                calls: entry.calls.clone(),
+                errno: None,
+                conditions,
+            }),
+        );
     }
     for (index, entry) in file.fail.iter().enumerate() {
         let place = place("fail", index, &entry.calls);

@@ -13,7 +13,7 @@ use super::mask::Masker;
 use crate::call::Code;
 use crate::catalog::{Limits, Tool};
 use crate::policy::Decision;
-use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
+use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
 use crate::schema::Change;
 
 /// Hash of a record, and of the one before it.
@@ -76,6 +76,8 @@ pub struct Latencies {
 pub struct Run {
     /// The verdict.
     pub end: End,
+    /// Who ended the tool; `None` when it ended by itself.
+    pub killed: Option<Killer>,
     /// Id of the image.
     pub image_digest: String,
     /// Id of the container.
@@ -100,6 +102,7 @@ impl From<&Outcome> for Run {
     fn from(outcome: &Outcome) -> Self {
         Self {
             end: outcome.end.clone(),
+            killed: outcome.killed,
             image_digest: outcome.image_digest.clone(),
             container: outcome.container.clone(),
             limits: outcome.limits,
@@ -248,6 +251,7 @@ impl Run {
         let limits = &self.limits;
         json!({
             "exit": cause(&self.end),
+            "killed_by": self.killed,
             "image_digest": self.image_digest,
             "container": self.container,
             "pool": self.pool,

@@ -29,6 +29,7 @@ fn printed(stdout: impl Into<Bytes>) -> Outcome {
         stderr: Bytes::new(),
         http: None,
         stderr_bytes: 0,
+        killed: None,
         oom_kills: 0,
         egress: Vec::new(),
         pool: PoolUse::Hit,

@@ -60,6 +60,8 @@ pub(super) enum Silence {
     Gone(String),
     /// The time passed.
     Late,
+    /// The runner sent more output than the call may make.
+    Flood,
 }
 
 /// Sends `parcel` and listens until the report, at most for `bound`. What was heard until then is in
@@ -98,6 +100,7 @@ where
     };
     match tokio::time::timeout(bound, talk).await {
         Ok(Ok(report)) => Ok(report),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => Err(Silence::Flood),
         Ok(Err(error)) => Err(Silence::Gone(error.to_string())),
         Err(_elapsed) => Err(Silence::Late),
     }
@@ -126,6 +129,11 @@ async fn listen<R: AsyncRead + Unpin>(
             Kind::Started => {
                 heard.started = true;
                 Event::Started
+            }
+            Kind::Stdout | Kind::Stderr if payload.len() > room => {
+                let kept = if kind == Kind::Stdout { &mut heard.stdout } else { &mut heard.stderr };
+                keep(kept, &mut room, payload);
+                return Err(io::ErrorKind::FileTooLarge.into());
             }
             Kind::Stdout => Event::Stdout(keep(&mut heard.stdout, &mut room, payload)),
             Kind::Stderr => Event::Stderr(keep(&mut heard.stderr, &mut room, payload)),

@@ -88,6 +88,7 @@ async fn watch(hub: &Hub) {
 async fn connect(hub: &Hub) -> Result<(), Error> {
     let engine = &hub.yard.engine;
     let docker = engine.connect().await?;
+    engine.require_seccomp(&docker).await?;
     engine.rise(docker);
     // What an earlier life left behind goes before anything new is made.
     if let Err(error) = hub.reaper.sweep().await {

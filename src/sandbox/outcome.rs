@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::Killer;
 use crate::catalog::Limits;
 
 /// What happened in the sandbox.
@@ -12,6 +13,8 @@ use crate::catalog::Limits;
 pub struct Outcome {
     /// The verdict.
     pub end: End,
+    /// Who ended the tool; `None` when it ended by itself or was lost.
+    pub killed: Option<Killer>,
     /// Standard output up to the cap (for an HTTP tool: empty).
     pub stdout: Bytes,
     /// Standard error up to the cap.

@@ -45,7 +45,7 @@ start() {
     socket=unix://$dir/docker.sock
     # A path of a Unix socket has at most 107 bytes, and containerd's is the longest here.
     [ ${#dir} -le 60 ] || fail 1 "the path $dir is too long for sockets; name a shorter one"
-    printf '{"runtimes":{"runsc":{"path":"%s","runtimeArgs":["--network=none"]}}}\n' \
+    printf '{"runtimes":{"runsc":{"path":"%s","runtimeArgs":["--network=none","--oci-seccomp"]}}}\n' \
         "$(command -v runsc)" > "$dir/daemon.json"
     as_root setsid dockerd --config-file "$dir/daemon.json" --host "$socket" \
         --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/docker.pid" \

@@ -56,6 +56,8 @@ struct Outcome {
     wall: Duration,
     seen: (u64, u64),
     disk_full: bool,
+    /// The tool's user had as many processes as it may when the tool ended.
+    crowded: bool,
 }
 
 async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
@@ -74,9 +76,11 @@ async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
             wall: Duration::ZERO,
             seen: (0, 0),
             disk_full: false,
+            crowded: false,
         },
     };
     let after = host.cgroup.counters();
+    let refused = after.forks_refused.saturating_sub(before.forks_refused);
     Report {
         nonce: request.nonce.clone(),
         exit: outcome.exit,
@@ -87,7 +91,7 @@ async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
         stdout_bytes: outcome.seen.0,
         stderr_bytes: outcome.seen.1,
         oom_kills: after.oom_kills.saturating_sub(before.oom_kills),
-        forks_refused: after.forks_refused.saturating_sub(before.forks_refused),
+        forks_refused: refused.max(u64::from(outcome.crowded)),
         disk_full: outcome.disk_full,
     }
 }
@@ -116,6 +120,8 @@ async fn start(
         cwd: request.cwd.clone(),
         open_files: request.open_files,
         file_bytes: request.file_bytes,
+        processes: request.processes,
+        memory_bytes: request.memory_bytes,
         user,
     };
     Ok((helper, plan, port))
@@ -141,6 +147,7 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
     let (launched, used, mut stopped) = watch(wire, request, &plan, lines, &mut output).await;
     let wall = begun.elapsed();
     let disk_full = disk::is_full(&request.cwd);
+    let crowded = request.processes.is_some_and(|most| kill::count(plan.user) >= most);
     clear(host, request, pid, plan.user).await;
     // A daemon that is gone needs no output, and the report says what was seen.
     output.drain(wire).await.ok();
@@ -148,7 +155,7 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
         stopped = Some(Stopped::Output);
     }
     let exit = exit(launched, used.as_ref());
-    Outcome { exit, stopped, used, wall, seen: output.seen(), disk_full }
+    Outcome { exit, stopped, used, wall, seen: output.seen(), disk_full, crowded }
 }
 
 /// What connects to a helper, besides its output.

@@ -50,6 +50,16 @@ pub(crate) async fn user(uid: u32) {
     }
 }
 
+/// Threads of all processes of a user.
+pub(crate) fn count(uid: u32) -> u64 {
+    let threads = |pid: Pid| {
+        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+        tasks.map_or(0, Iterator::count)
+    };
+    let all: usize = living(uid).into_iter().map(threads).sum();
+    u64::try_from(all).unwrap_or(u64::MAX)
+}
+
 fn living(uid: u32) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

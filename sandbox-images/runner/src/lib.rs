@@ -17,7 +17,7 @@ pub mod http;
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol; the daemon refuses a runner that announces another one.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Largest payload of one frame, in bytes. A longer one is a protocol error.
 pub const MAX_FRAME: usize = 1 << 20;
 /// Bytes before the payload of a frame: kind and length.
@@ -71,6 +71,12 @@ pub struct Ready {
     pub protocol: u32,
     /// The limits that the runner reads back from its own cgroup.
     pub limits: CgroupLimits,
+    /// Bytes of the scratch file system, `/tmp`.
+    pub scratch_bytes: Option<u64>,
+    /// Files that fit on it; `None` where it does not count them.
+    pub scratch_files: Option<u64>,
+    /// Whether a seccomp filter is in force; `None` where the kernel does not say.
+    pub seccomp: Option<bool>,
 }
 
 /// Limits as the container's own cgroup shows them; `None` where the file cannot be read.
@@ -107,6 +113,10 @@ pub struct Request {
     pub open_files: u64,
     /// Largest file the tool may write (RLIMIT_FSIZE), in bytes.
     pub file_bytes: u64,
+    /// Processes and threads of the tool's user (RLIMIT_NPROC). Only for a kernel of the sandbox's own.
+    pub processes: Option<u64>,
+    /// Address space of each process (RLIMIT_AS), in bytes.
+    pub memory_bytes: Option<u64>,
     /// Opens a loopback port for this call and names it in HTTP_PROXY and its kin.
     pub egress: bool,
     /// Exits after this call. Set in the `call` tier, clear in the `worker` tier.

@@ -86,6 +86,8 @@ fn well(asked: &str) -> Response {
         "[]"
     } else if asked.ends_with("/containers/create") {
         r#"{"Id":"c1","Warnings":[]}"#
+    } else if asked.ends_with("/info") {
+        r#"{"SecurityOptions":["name=seccomp,profile=default"]}"#
     } else {
         "OK"
     };

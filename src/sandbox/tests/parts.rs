@@ -7,11 +7,12 @@ use std::time::Duration;
 use bollard::models::ContainerSummary;
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_runner::{CgroupLimits, Exit, Kind, Report, Request, Stopped, frame};
+use switchboard_runner::{CgroupLimits, Exit, Kind, Ready, Report, Request, Stopped, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::live::profile;
 use crate::call::Code;
+use crate::catalog::{Runtime, Unread};
 use crate::sandbox::exchange::{Heard, Parcel, Silence, exchange};
 use crate::sandbox::order::{environment, fill, parse_answer};
 use crate::sandbox::recipe::{Image, Images, LABEL_BOOT, LABEL_DEADLINE, Owner, Recipe};
@@ -156,30 +157,71 @@ fn the_create_body_grants_nothing_else() {
     assert_eq!(labels["switchboard.instance"], "one");
 }
 
+fn ready() -> Ready {
+    Ready {
+        protocol: switchboard_runner::PROTOCOL,
+        limits: CgroupLimits {
+            memory_bytes: Some(67_108_864),
+            memory_and_swap_bytes: Some(67_108_864),
+            processes: Some(32 + u64::from(super::super::recipe::RUNNER_PROCESSES)),
+            cpu_millis: Some(1000),
+        },
+        scratch_bytes: Some(16 << 20),
+        scratch_files: Some(1024),
+        seccomp: Some(true),
+    }
+}
+
+fn without(change: impl FnOnce(&mut Ready)) -> Ready {
+    let mut ready = ready();
+    change(&mut ready);
+    ready
+}
+
 #[test]
-fn a_limit_that_does_not_read_back_is_refused() {
+fn a_wall_that_does_not_read_back_is_refused() {
     let recipe = Recipe::new(&profile("shell"), &images()).unwrap();
-    let good = CgroupLimits {
-        memory_bytes: Some(67_108_864),
-        memory_and_swap_bytes: Some(67_108_864),
-        processes: Some(32 + u64::from(super::super::recipe::RUNNER_PROCESSES)),
-        cpu_millis: Some(1000),
-    };
-    recipe.verify(&good).unwrap();
+    recipe.verify(&ready()).unwrap();
     let bad = [
-        CgroupLimits { memory_bytes: None, ..good.clone() },
-        CgroupLimits { memory_bytes: Some(1 << 62), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: Some(134_217_728), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: None, ..good.clone() },
-        CgroupLimits { processes: None, ..good.clone() },
-        CgroupLimits::default(),
-        CgroupLimits { cpu_millis: Some(2000), ..good },
+        without(|ready| ready.limits.memory_bytes = None),
+        without(|ready| ready.limits.memory_bytes = Some(1 << 62)),
+        without(|ready| ready.limits.memory_and_swap_bytes = Some(134_217_728)),
+        without(|ready| ready.limits.memory_and_swap_bytes = None),
+        without(|ready| ready.limits.processes = None),
+        without(|ready| ready.limits = CgroupLimits::default()),
+        without(|ready| ready.limits.cpu_millis = Some(2000)),
+        without(|ready| ready.scratch_bytes = Some(17 << 20)),
+        without(|ready| ready.scratch_bytes = None),
+        without(|ready| ready.scratch_files = None),
+        without(|ready| ready.seccomp = Some(false)),
+        without(|ready| ready.seccomp = None),
     ];
-    for limits in bad {
-        let error = recipe.verify(&limits).unwrap_err();
-        assert!(matches!(error, Error::Unenforced { .. }), "{limits:?}");
+    for found in bad {
+        let error = recipe.verify(&found).unwrap_err();
+        assert!(matches!(error, Error::Unenforced { .. }), "{found:?}");
         assert_eq!(error.failure().code, Code::SandboxUnavailable);
     }
+}
+
+#[test]
+fn what_a_profile_accepts_unread_may_be_missing_but_never_wrong() {
+    let mut profile = profile("shell");
+    profile.runtime = Runtime::Runsc;
+    profile.accept_unread = vec![Unread::Memory, Unread::Inodes];
+    let recipe = Recipe::new(&profile, &images()).unwrap();
+    let guest = without(|ready| {
+        ready.limits.processes = Some(96 + 8 * 32);
+        ready.scratch_files = None;
+        ready.limits.memory_bytes = None;
+        ready.limits.memory_and_swap_bytes = None;
+    });
+    recipe.verify(&guest).unwrap();
+    assert_eq!(recipe.guest_memory(), Some(64 << 20), "then the runner bounds each process");
+    assert_eq!(recipe.guest_processes(), Some(32));
+    let wrong = Ready { scratch_files: Some(7), ..guest.clone() };
+    assert!(recipe.verify(&wrong).is_err());
+    let unfiltered = Ready { seccomp: None, ..guest };
+    assert!(recipe.verify(&unfiltered).unwrap_err().to_string().contains("seccomp"));
 }
 
 #[test]
@@ -310,6 +352,8 @@ fn request(output: u64) -> Request {
         output_bytes: output,
         open_files: 64,
         file_bytes: 64,
+        processes: None,
+        memory_bytes: None,
         egress: false,
         last: true,
     }

@@ -56,6 +56,8 @@ pub(crate) fn shell(script: &str) -> Request {
         output_bytes: 1 << 20,
         open_files: 64,
         file_bytes: 1 << 30,
+        processes: None,
+        memory_bytes: None,
         egress: false,
         last: true,
     }
