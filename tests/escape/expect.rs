@@ -76,7 +76,7 @@ fn show(expected: &toml::Value) -> String {
 /// A value in few characters.
 pub(crate) fn short(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match text.char_indices().nth(300) {
+    match text.char_indices().nth(400) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
         None => text,
     }

@@ -64,7 +64,8 @@ impl Engine {
                 setup = setup.edit(
                     &format!("sandbox/{name}"),
                     "tier = \"call\"",
-                    "tier = \"call\"\nruntime = \"runsc\"",
+                    "tier = \"call\"\nruntime = \"runsc\"\n\
+                     accept_unread = [\"inodes\", \"seccomp\"]",
                 );
             }
         }

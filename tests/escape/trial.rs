@@ -81,7 +81,7 @@ impl Finding {
             write!(line, "  control: {control}").unwrap();
         }
         for fault in &self.faults {
-            write!(line, "\n          {fault}").unwrap();
+            write!(line, "\n          {}", short(&Value::from(fault.as_str()))).unwrap();
         }
         line
     }
