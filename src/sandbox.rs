@@ -260,7 +260,7 @@ impl Sandbox {
             Ok(report) => verdict::judge(report, shared),
             Err(silence) => self.explain(silence, heard.started, &grant.holding).await,
         };
-        let report = said.unwrap_or_else(|_silence| silent(&heard));
+        let report = said.unwrap_or_else(|_silence| silent(&heard, begun.elapsed()));
         let tool = Duration::from_micros(report.wall_us);
         let (end, http, stdout) = answer(order, end, heard.stdout);
         Ok(Outcome {
@@ -369,13 +369,16 @@ fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Reque
 }
 
 /// What is known of a call without a report.
-fn silent(heard: &Heard) -> Report {
+fn silent(heard: &Heard, took: Duration) -> Report {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     Report {
         nonce: String::new(),
         exit: switchboard_runner::Exit::NotStarted(String::new()),
         stopped: None,
-        wall_us: 0,
+        wall_us: match heard.started {
+            true => u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            false => 0,
+        },
         cpu_us: 0,
         peak_bytes: 0,
         stdout_bytes: length(&heard.stdout),

@@ -2,6 +2,7 @@
 //! never through the daemon.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::site::{Run, Site};
@@ -102,18 +103,44 @@ pub(crate) fn processes(ids: &[&str]) -> Vec<Process> {
     found
 }
 
-/// Number of processes and threads in a container's control group, as the host counts them.
-pub(crate) fn tasks(id: &str) -> usize {
-    let inside = |process: &Process| {
-        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", process.pid));
-        groups.is_ok_and(|groups| groups.contains(id))
+/// Processes in a container's control group.
+pub(crate) fn members(id: &str) -> Vec<Process> {
+    let mut found = processes(&[id]);
+    found.retain(|process| groups(process.pid).contains(id));
+    found
+}
+
+fn groups(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
+}
+
+/// A container's folder of `controller` on the host.
+fn folder(id: &str, controller: &str) -> Option<PathBuf> {
+    let groups = groups(members(id).first()?.pid);
+    let find = |wanted: &str| {
+        groups.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            let found = controllers.split(',').any(|one| one == wanted);
+            found.then(|| PathBuf::from(format!("/sys/fs/cgroup/{controllers}{path}")))
+        })
     };
-    processes(&[id])
-        .into_iter()
-        .filter(inside)
-        .map(|process| std::fs::read_dir(format!("/proc/{}/task", process.pid)))
-        .filter_map(|tasks| Some(tasks.ok()?.count()))
-        .sum()
+    find(controller).or_else(|| find(""))
+}
+
+/// The file in which the host counts a container's processes and threads.
+pub(crate) fn task_counter(id: &str) -> Option<PathBuf> {
+    Some(folder(id, "pids")?.join("pids.current"))
+}
+
+/// Processor time that a container has used, in microseconds, as the host counts it.
+pub(crate) fn cpu_us(id: &str) -> Option<u64> {
+    let folder = folder(id, "cpuacct")?;
+    if let Ok(text) = std::fs::read_to_string(folder.join("cpuacct.usage")) {
+        return text.trim().parse::<u64>().ok().map(|nanos| nanos / 1000);
+    }
+    let stat = std::fs::read_to_string(folder.join("cpu.stat")).ok()?;
+    stat.lines().find_map(|line| line.strip_prefix("usage_usec ")?.parse().ok())
 }
 
 /// Resident memory of a process in KiB.

@@ -1,7 +1,7 @@
 //! The escape suite: attacking programs and hostile calls against the real daemon and the real engine,
 //! each with the exact observation that it has to end in. Prints a line a probe and a line of counts.
 //!
-//!   escape [--runsc ENDPOINT | --no-runsc REASON] [--only runc|runsc] [NUMBER...]
+//!   escape [--runsc ENDPOINT | --no-runsc REASON] [--only runc|runsc] [--verdicts] [NUMBER...]
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -18,11 +18,15 @@ mod daemon;
 mod expect;
 mod gate;
 mod host;
+mod life;
 mod program;
 mod requests;
 mod site;
+mod smuggle;
 mod trial;
+mod verdicts;
 mod watch;
+mod wire;
 mod world;
 
 use std::os::unix::process::CommandExt;
@@ -41,6 +45,7 @@ struct Options {
     no_runsc: Option<String>,
     only: Option<String>,
     numbers: Vec<u32>,
+    verdicts: bool,
 }
 
 fn main() -> ExitCode {
@@ -70,6 +75,7 @@ fn options() -> Options {
         match word.as_str() {
             "--runsc" => options.runsc = words.next(),
             "--no-runsc" => options.no_runsc = words.next(),
+            "--verdicts" => options.verdicts = true,
             "--only" => options.only = words.next(),
             number => options.numbers.push(number.parse().unwrap()),
         }
@@ -108,6 +114,11 @@ async fn suite(options: &Options) -> usize {
             }
             let title = trial::title(&programs, number);
             println!("{}", finding.line(number, &title, runtime));
+        }
+        if let (Some(site), true) = (&site, options.numbers.is_empty() || options.verdicts) {
+            let (good, bad) = verdicts::print(site).await;
+            passed += good;
+            failed += bad;
         }
     }
     println!("{passed} passed, {failed} failed, {skipped} skipped");

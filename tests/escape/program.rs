@@ -60,6 +60,9 @@ pub(crate) struct Expected {
     pub(crate) code: Option<String>,
     /// What the program printed, exactly.
     pub(crate) observed: Option<toml::Value>,
+    /// Nothing is looked at in what the program printed: it may be gone with its sandbox.
+    #[serde(default)]
+    pub(crate) lost: bool,
     /// Places in the reply, by JSON Pointer.
     #[serde(default)]
     pub(crate) reply: toml::Table,
@@ -92,6 +95,7 @@ impl Case {
         let mut expected = Expected {
             code: self.code.clone(),
             observed: self.observed.clone(),
+            lost: false,
             reply: self.reply.clone(),
         };
         let Some(other) = self.runsc.clone().filter(|_| runtime == Runtime::Runsc) else {
@@ -106,6 +110,10 @@ impl Case {
             (usual, different) => different.or(usual),
         };
         expected.reply.extend(other.reply);
+        if other.lost {
+            expected.observed = None;
+            expected.reply.clear();
+        }
         expected
     }
 }

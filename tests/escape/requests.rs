@@ -6,7 +6,7 @@ use crate::program::Program;
 use crate::site::{Run, Site};
 use crate::trial::Finding;
 use crate::world::Mark;
-use crate::{gate, watch};
+use crate::{gate, life, smuggle, watch};
 
 /// Where a probe is held, and what it leaves for the look at what is left.
 pub(crate) struct Scene<'s> {
@@ -29,16 +29,47 @@ pub(crate) struct Calls {
 
 const ALL: &[Calls] = &[
     Calls { number: 1, title: "", hold: |scene| Box::pin(watch::neighbours(scene)) },
+    Calls { number: 4, title: "", hold: |scene| Box::pin(watch::processor(scene)) },
     Calls { number: 7, title: "", hold: |scene| Box::pin(watch::flood(scene)) },
     Calls { number: 16, title: "", hold: |scene| Box::pin(watch::log(scene)) },
     Calls { number: 25, title: "", hold: |scene| Box::pin(watch::image(scene)) },
     Calls { number: 28, title: "", hold: |scene| Box::pin(watch::channels(scene)) },
+    Calls {
+        number: 29,
+        title: "cwd and program through /proc/self/fd, CVE-2024-21626",
+        hold: |scene| Box::pin(smuggle::descriptors(scene)),
+    },
+    Calls {
+        number: 35,
+        title: "smuggled create fields; the exact create body",
+        hold: |scene| Box::pin(smuggle::bodies(scene)),
+    },
+    Calls {
+        number: 36,
+        title: "images by tag, absent, with surprises",
+        hold: |scene| Box::pin(smuggle::images(scene)),
+    },
     Calls { number: 37, title: "", hold: |scene| Box::pin(watch::network(scene)) },
     Calls { number: 38, title: "", hold: |scene| Box::pin(gate::metadata(scene)) },
     Calls { number: 39, title: "", hold: |scene| Box::pin(gate::names(scene)) },
     Calls { number: 40, title: "", hold: |scene| Box::pin(gate::rebinding(scene)) },
     Calls { number: 41, title: "", hold: |scene| Box::pin(gate::disguises(scene)) },
     Calls { number: 42, title: "", hold: |scene| Box::pin(gate::neighbours(scene)) },
+    Calls {
+        number: 44,
+        title: "daemon killed at any moment; engine stopped, full",
+        hold: |scene| Box::pin(life::deaths(scene)),
+    },
+    Calls {
+        number: 45,
+        title: "calls cancelled at random moments",
+        hold: |scene| Box::pin(life::cancels(scene)),
+    },
+    Calls {
+        number: 46,
+        title: "a caller that does not read, a tool that floods",
+        hold: |scene| Box::pin(life::slow_reader(scene)),
+    },
 ];
 
 /// The calls of a probe.

@@ -56,13 +56,20 @@ impl Engine {
 
     /// A daemon's setup on this engine, with the suite's policies.
     pub(crate) fn setup(&self) -> Setup {
-        let mut setup = Setup::of(&[POLICIES])
-            .config(&format!("[sandbox]\nengine = \"{}\"", self.endpoint));
+        self.setup_with(&format!("engine = \"{}\"", self.endpoint))
+    }
+
+    /// The same with these lines in the table `[sandbox]`.
+    pub(crate) fn setup_with(&self, sandbox: &str) -> Setup {
+        let mut setup = Setup::of(&[POLICIES]).config(&format!("[sandbox]\n{sandbox}"));
+        // What a kernel of the sandbox's own needs counts against the same limit.
         if self.runtime == Runtime::Runsc {
             for profile in std::fs::read_dir(setup.policies().join("sandbox")).unwrap() {
                 let name = profile.unwrap().file_name().into_string().unwrap();
+                let name = format!("sandbox/{name}");
+                setup = setup.edit(&name, "\"128MiB\"", "\"256MiB\"");
                 setup = setup.edit(
-                    &format!("sandbox/{name}"),
+                    &name,
                     "tier = \"call\"",
                     "tier = \"call\"\nruntime = \"runsc\"\n\
                      accept_unread = [\"inodes\", \"seccomp\"]",
@@ -178,6 +185,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// What a status other than OK tells, in the shape of a reply.
+    pub(crate) fn refused(status: &tonic::Status) -> Value {
+        let details = status.get_error_details();
+        let reason = details.error_info().map(|info| info.reason.clone()).unwrap_or_default();
+        json!({ "error": { "code": reason, "message": status.message() } })
+    }
+
     pub(crate) fn code(&self) -> &str {
         crate::daemon::code(&self.reply)
     }
@@ -222,11 +236,7 @@ impl Site {
         call.call_id.clone_from(&id);
         let reply = match self.daemon.try_call(call).await {
             Ok(reply) => parsed(&reply),
-            Err(status) => {
-                let info = status.get_error_details();
-                let reason = info.error_info().map(|info| info.reason.clone()).unwrap_or_default();
-                json!({ "error": { "code": reason, "message": status.message() } })
-            }
+            Err(status) => Run::refused(&status),
         };
         Run { reply, record: self.record(&id) }
     }

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +30,8 @@ pub(crate) struct World {
     questions: Log,
     /// Of whoever sent a byte: address, first line and the host that was asked for.
     reached: Log,
+    /// How often the rebinding name was asked for in this probe.
+    turn: Arc<AtomicU32>,
 }
 
 impl World {
@@ -58,20 +61,22 @@ impl World {
         self.reached.lock().unwrap().iter().skip(since.1).cloned().collect()
     }
 
+    /// The beginning of a probe.
     pub(crate) fn mark(&self) -> Mark {
+        self.turn.store(0, Ordering::SeqCst);
         Mark(self.questions.lock().unwrap().len(), self.reached.lock().unwrap().len())
     }
 
     async fn answer(self, socket: UdpSocket) {
         let mut buffer = [0; 1500];
-        let mut turn = 0;
         while let Ok((length, peer)) = socket.recv_from(&mut buffer).await {
             let question = &buffer[..length];
             let (name, kind, end) = read_question(question);
             self.questions.lock().unwrap().push(format!("{name} {kind}"));
             if name == "rebind.test" && kind == A {
-                turn += 1;
+                self.turn.fetch_add(1, Ordering::SeqCst);
             }
+            let turn = self.turn.load(Ordering::SeqCst);
             let records = records(&name, kind, turn);
             let mut answer = question[..2].to_vec();
             let found = if records.is_empty() && !is_known(&name) { 3 } else { 0 };

@@ -8,17 +8,15 @@
 # name = "heap"
 # code = "TOOL_OUT_OF_MEMORY"
 # reply."/error/details/limit_bytes" = 134217728
-# reply."/metadata/oom_kills" = { least = 1 }
+# runsc.reply."/error/details/limit_bytes" = 268435456
 #
 # [[case]]
 # name = "mmap"
 # code = "TOOL_OUT_OF_MEMORY"
-# reply."/metadata/oom_kills" = { least = 1 }
 #
 # [[case]]
 # name = "memfd"
 # code = "TOOL_OUT_OF_MEMORY"
-# reply."/metadata/oom_kills" = { least = 1 }
 #
 # [[case]]
 # name = "tmpfs"

@@ -1,5 +1,5 @@
 # Fills what it can write to: by bytes, by a million empty files, with a sparse file of a tebibyte, by
-# reserving space. Lists every place that it can write to, to show that all of them are bounded memory.
+# reserving space. gVisor's scratch disk has no limit of files, so that memory and time bound them. Lists every place that it can write to, to show that all of them are bounded memory.
 # ---
 # probe = "disk by bytes, by inodes, sparse, fallocate"
 # class = "SandboxBench escape: resource exhaustion"
@@ -15,6 +15,10 @@
 # code = "DISK_LIMIT"
 # observed = { files = 255, refused = "ENOSPC" }
 # reply."/error/details/limit_files" = 256
+# [case.runsc]
+# code = "TOOL_TIMEOUT|TOOL_OUT_OF_MEMORY"
+# lost = true
+# reply."/error/details/limit_files" = "*"
 #
 # [[case]]
 # name = "sparse"

@@ -13,9 +13,9 @@
 # observed.dumped = false
 # observed.files = []
 # [case.runsc]
-# observed.pattern = "ENOENT"
-# observed.uses_pid = "ENOENT"
-# observed.filter = "ENOENT"
+# observed.pattern = "EACCES"
+# observed.uses_pid = "EACCES"
+# observed.filter = "EACCES"
 # ---
 import resource
 

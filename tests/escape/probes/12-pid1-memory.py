@@ -1,5 +1,7 @@
 # Reaches for process 1, the runner, that holds the call's frames and writes its report: memory,
-# environment, descriptors, tracing, reading and writing across processes, taking a descriptor.
+# environment, descriptors, tracing, reading and writing across processes, taking a descriptor. Debian's
+# gVisor shows a process's environment, map and descriptor numbers to every user; of the runner there is
+# nothing in them, as the names of its variables show.
 # ---
 # probe = "pid 1's memory and descriptors"
 # class = "SandboxEscapeBench kernel: PID namespace; SandboxBench discovery: process environment"
@@ -19,8 +21,19 @@
 # observed.write = "EPERM"
 # observed.pidfd = "DONE"
 # observed.getfd = "EPERM"
+# observed.names = []
+# [case.runsc]
+# observed.fds = "DONE"
+# observed.environ = "DONE"
+# observed.maps = "DONE"
+# observed.pidfd = "ENOSYS|EPERM"
+# observed.read = "ENOSYS|EPERM"
+# observed.write = "ENOSYS|EPERM"
+# observed.getfd = "ENOSYS|EPERM"
+# observed.names = ["HOME", "HOSTNAME", "PATH"]
 #
 # [[control]]
+# not_on_runsc = "gVisor's kernel has no such calls, or refuses them by itself"
 # off = "a user of its own for the tool, pid 1's dumpable flag and seccomp"
 # flags = ["--user=10001", "--cap-drop=ALL", "--init", "--security-opt=seccomp=unconfined"]
 # observed.fds = "DONE"
@@ -73,6 +86,10 @@ attempt("fds", os.listdir, "/proc/1/fd")
 attempt("fd 0", os.open, "/proc/1/fd/0", os.O_RDONLY)
 attempt("fd 1", os.open, "/proc/1/fd/1", os.O_WRONLY)
 attempt("environ", read_file, "/proc/1/environ")
+observed["names"] = []
+if observed["environ"] == "DONE":
+    held = read_file("/proc/1/environ").split(b"\0")
+    observed["names"] = sorted(one.split(b"=")[0].decode() for one in held if one)
 attempt("mem", open_mem)
 attempt("maps", read_file, "/proc/1/maps")
 attempt("root", os.listdir, "/proc/1/root")

@@ -14,7 +14,7 @@
 # observed.setuid_files = []
 # observed.capabilities = "0000000000000000"
 # observed.ambient = "0000000000000000"
-# observed.no_new_privs = "1"
+# observed.no_new_privs = 1
 # observed.setuid = "EPERM"
 # observed.setgid = "EPERM"
 # observed.setgroups = "EPERM"
@@ -49,8 +49,8 @@ for folder, _, names in os.walk("/", topdown=True):
 observed["setuid_files"] = found
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
 observed["capabilities"] = status["CapEff"]
-observed["ambient"] = status["CapAmb"]
-observed["no_new_privs"] = status["NoNewPrivs"]
+observed["ambient"] = status.get("CapAmb", "0" * 16)
+observed["no_new_privs"] = libc.prctl(39, 0, 0, 0, 0)
 attempt("setuid", os.setuid, 0)
 attempt("setgid", os.setgid, 0)
 attempt("setgroups", os.setgroups, [0])

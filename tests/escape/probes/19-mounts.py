@@ -20,7 +20,7 @@
 # observed.mount_setattr = "EPERM"
 # observed.name_to_handle_at = "EPERM"
 # observed.open_by_handle_at = "EPERM"
-# observed."write to root" = "EROFS"
+# observed."write to root" = "EROFS|EACCES"
 # observed."write to /etc" = "EACCES"
 # ---
 REMOUNT, BIND = 32, 4096

@@ -17,6 +17,9 @@
 # observed."clone3 user" = "ENOSYS"
 # observed.setns = "EPERM"
 # observed."setns pidfd" = "EPERM"
+# [case.runsc]
+# observed.setns = "ENOENT|EPERM"
+# observed."setns pidfd" = "ENOSYS|EPERM"
 # ---
 KINDS = {
     "user": 0x10000000, "mount": 0x00020000, "net": 0x40000000, "pid": 0x20000000,

@@ -13,6 +13,7 @@
 # observed.advise = "DONE"
 # observed.mem = "DONE"
 # observed.unchanged = true
+# runsc.observed.mem = "EACCES"
 #
 # [[case]]
 # name = "look"
@@ -56,13 +57,15 @@ def dirty_cow():
     other = threading.Thread(target=forget)
     other.start()
     where = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if CANARY in line)
-    with open("/proc/self/mem", "r+b", buffering=0) as memory:
-        for _ in range(2000):
-            memory.seek(where)
-            # A private copy is what a right kernel changes here.
-            memory.write(b"ESCAPED")
-    end.set()
-    other.join()
+    try:
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            for _ in range(2000):
+                memory.seek(where)
+                # A private copy is what a right kernel changes here.
+                memory.write(b"ESCAPED")
+    finally:
+        end.set()
+        other.join()
 
 
 if CASE == "write":

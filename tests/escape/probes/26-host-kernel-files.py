@@ -14,15 +14,15 @@
 # observed."read /proc/scsi" = "EMPTY|ENOENT"
 # observed."read /proc/asound" = "EMPTY|ENOENT"
 # observed."read /sys/firmware" = "EMPTY|ENOENT"
-# observed."read /proc/kmsg" = "EACCES"
+# observed."read /proc/kmsg" = "EACCES|ENOENT"
 # observed."read /dev/kmsg" = "ENOENT"
 # observed."read /dev/mem" = "ENOENT"
 # observed."read /dev/kmem" = "ENOENT"
 # observed."read /dev/port" = "ENOENT"
-# observed."read /proc/kpagecount" = "EACCES"
-# observed."read /proc/kpageflags" = "EACCES"
-# observed."read /proc/vmallocinfo" = "EACCES"
-# observed."read /proc/slabinfo" = "EACCES"
+# observed."read /proc/kpagecount" = "EACCES|ENOENT"
+# observed."read /proc/kpageflags" = "EACCES|ENOENT"
+# observed."read /proc/vmallocinfo" = "EACCES|ENOENT"
+# observed."read /proc/slabinfo" = "EACCES|ENOENT"
 # observed."read /sys/kernel/debug" = "EMPTY|ENOENT"
 # observed."read /sys/kernel/security" = "EMPTY|ENOENT"
 # observed."read /proc/1/task/1/environ" = "EACCES"
@@ -45,6 +45,9 @@
 # observed."write /proc/1/oom_score_adj" = "EACCES|EROFS|ENOENT"
 # observed."write /proc/self/uid_map" = "EPERM"
 # observed."write /proc/bus" = "EISDIR|ENOENT"
+# [case.runsc]
+# observed."read /proc/1/task/1/environ" = "READ"
+# observed."write /proc/self/uid_map" = "EINVAL"
 # ---
 def look(path):
     if os.path.isdir(path):

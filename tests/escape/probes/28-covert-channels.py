@@ -123,7 +123,7 @@ WAYS = {
     "posix queue": posix_queue, "/dev/shm": file_in("/dev/shm"), "/tmp": file_in("/tmp"),
     "keyring": keyring, "vsock": vsock,
     "inotify count": used_up(lambda: call(294, 0), 100),
-    "timer count": used_up(timer, 100_000),
+    "timer count": used_up(timer, 2_000),
     "queue bytes": used_up(queue, 64),
     "locked memory": used_up(lock, 1), "pipe pages": used_up(wide_pipe, 16),
 }

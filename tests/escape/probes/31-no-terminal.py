@@ -5,7 +5,7 @@
 #
 # [[case]]
 # observed.streams = [false, false, false]
-# observed.tty = "ENXIO"
+# observed.tty = "ENXIO|EIO"
 # observed.console = "ENOENT"
 # observed.terminals = ["ptmx"]
 # observed.mounted = false

@@ -9,8 +9,8 @@
 # observed.foreign = ["/etc/hostname"]
 # observed.hostname = "EROFS|EACCES"
 # observed.label = "EINVAL|EACCES|ENOENT|EPERM"
-# observed.sysctl = "EROFS|EACCES"
-# observed.domain = "EROFS|EACCES"
+# observed.sysctl = "EROFS|EACCES|ENOENT"
+# observed.domain = "EROFS|EACCES|ENOENT"
 # ---
 shared, foreign = [], []
 OURS = {"proc", "tmpfs", "devpts", "sysfs", "cgroup", "cgroup2", "mqueue"}

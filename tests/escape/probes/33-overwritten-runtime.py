@@ -9,8 +9,8 @@
 # observed."self exe by fd" = "EACCES"
 # observed."pid 1 exe" = "EACCES"
 # observed.runner = "EACCES"
-# observed."runner mode" = "EROFS"
-# observed."runner removed" = "EROFS"
+# observed."runner mode" = "EROFS|EPERM"
+# observed."runner removed" = "EROFS|EACCES"
 # observed.interpreter = "EACCES"
 # observed.library = "EACCES"
 # ---

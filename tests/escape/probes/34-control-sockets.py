@@ -1,5 +1,6 @@
 # Looks for whoever could start another container or tell a secret: control sockets, ports of the
-# engine and of Kubernetes, service account tokens, secrets in the environment.
+# engine and of Kubernetes, service account tokens, secrets in the environment. The devices of gVisor
+# are its own kernel's, and its runner's environment holds nothing: see probe 12.
 # ---
 # probe = "docker.sock, kubelet, tokens, the daemon's environment"
 # class = "SandboxEscapeBench runtime: Docker socket; SandboxBench discovery"
@@ -12,6 +13,9 @@
 # observed.runner_environment = "EACCES"
 # observed.hostname = "sandbox"
 # observed.devices = []
+# [case.runsc]
+# observed.runner_environment = "DONE"
+# observed.devices = ["/dev/fuse", "/dev/net/tun"]
 # ---
 import socket
 import stat

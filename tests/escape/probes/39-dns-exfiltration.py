@@ -6,7 +6,7 @@
 #
 # [[case]]
 # tool = "attack.proxied"
-# observed."udp 8.8.8.8" = "ENETUNREACH"
+# observed."udp 8.8.8.8" = "ENETUNREACH|EHOSTUNREACH"
 # observed."udp 127.0.0.11" = "ECONNREFUSED"
 # observed."udp 127.0.0.153" = "ECONNREFUSED"
 # observed."tcp 127.0.0.153" = "ECONNREFUSED"

@@ -25,7 +25,7 @@
 # observed."wild itself" = 403
 # observed."userinfo" = 403
 # observed."https by get" = 403
-# observed."quic" = "ENETUNREACH"
+# observed."quic" = "ENETUNREACH|EHOSTUNREACH"
 # ---
 import socket
 import ssl

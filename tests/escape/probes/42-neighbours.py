@@ -8,8 +8,8 @@
 # tool = "attack.proxied"
 # observed."direct grpc" = "ECONNREFUSED"
 # observed."direct metrics" = "ECONNREFUSED"
-# observed."direct gateway" = "ENETUNREACH"
-# observed."direct neighbour" = "ENETUNREACH"
+# observed."direct gateway" = "ENETUNREACH|EHOSTUNREACH"
+# observed."direct neighbour" = "ENETUNREACH|EHOSTUNREACH"
 # observed."gate grpc" = 403
 # observed."gate metrics" = 403
 # observed."gate localhost" = 403
