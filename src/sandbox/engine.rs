@@ -1,8 +1,8 @@
 //! The Docker engine's API, each request with a bound of its own. Knows whether the engine answers;
 //! knows nothing of pools or calls.
 
-use std::collections::HashMap;
-use std::sync::RwLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bollard::container::AttachContainerResults;
@@ -31,6 +31,8 @@ pub(super) struct Engine {
     endpoint: String,
     bound: Duration,
     state: RwLock<State>,
+    /// Ids of images that were looked at and declare no volume.
+    plain: Mutex<HashSet<String>>,
 }
 
 /// What came of a removal.
@@ -50,7 +52,8 @@ enum State {
 
 impl Engine {
     pub(super) fn new(endpoint: String, bound: Duration) -> Self {
-        Self { endpoint, bound, state: RwLock::new(State::Down("not asked yet".to_owned())) }
+        let state = RwLock::new(State::Down("not asked yet".to_owned()));
+        Self { endpoint, bound, state, plain: Mutex::default() }
     }
 
     /// Connects, and takes the newest API version that both sides speak. Does not mark it up.
@@ -110,6 +113,7 @@ impl Engine {
         body: ContainerCreateBody,
     ) -> Result<String, Error> {
         let docker = self.client()?;
+        self.require_plain(&docker, body.image.as_deref().unwrap_or_default()).await?;
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let made = self
             .within("create a container", self.bound, docker.create_container(Some(options), body))
@@ -120,6 +124,25 @@ impl Engine {
         Err(Error::Unenforced {
             limit: "the create request as sent",
             reason: made.warnings.join("; "),
+        })
+    }
+
+    /// Refuses an image that declares volumes: each is a writable folder on the engine's own disk,
+    /// which no limit bounds and no create body can take away. Looks at an image once.
+    async fn require_plain(&self, docker: &Docker, image: &str) -> Result<(), Error> {
+        if self.plain.lock().unwrap_or_else(PoisonError::into_inner).contains(image) {
+            return Ok(());
+        }
+        let found =
+            self.within("look up an image", self.bound, docker.inspect_image(image)).await?;
+        let volumes = found.config.and_then(|config| config.volumes).unwrap_or_default();
+        if volumes.is_empty() {
+            self.plain.lock().unwrap_or_else(PoisonError::into_inner).insert(image.to_owned());
+            return Ok(());
+        }
+        Err(Error::Unenforced {
+            limit: "the read-only root",
+            reason: format!("the image `{image}` declares volumes; build it without"),
         })
     }
 
