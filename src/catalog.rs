@@ -5,6 +5,7 @@ mod build;
 mod digest;
 mod error;
 mod file;
+mod files;
 mod http;
 mod lint;
 mod load;
@@ -32,6 +33,7 @@ use serde_json::Value;
 use crate::admission::{Admitted, Limit};
 
 pub use error::Error;
+pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
 pub use lint::{Finding, lint};
 pub use load::{Images, import};
@@ -54,6 +56,8 @@ pub struct Tool {
     pub output_schema: Option<Value>,
     /// What runs.
     pub target: Target,
+    /// Files that go in and come out.
+    pub files: Files,
     /// The envelope it runs in.
     pub profile: Arc<Profile>,
     /// The source it came from: a manifest's file stem or an OpenAPI source's name.

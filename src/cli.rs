@@ -4,6 +4,7 @@
 mod call;
 mod client;
 mod doctor;
+mod files;
 mod health;
 mod janitor;
 mod ledger;

@@ -33,12 +33,13 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use metrics::counter;
-use switchboard_runner::{Report, Request};
+use switchboard_runner::{Report, Request, Taken};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::call::File;
 use crate::catalog::{LONGEST_WALL, Limits, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
@@ -59,7 +60,7 @@ pub use error::Error;
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use kill::Killer;
-pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
+pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
 /// Longest drain.
@@ -236,19 +237,19 @@ impl Sandbox {
         let shared = grant.holding.is_shared();
         let recipe = &grant.holding.member().recipe;
         let request = request(order, recipe, &limits, !shared);
-        let parcel = Parcel::pack(&request, &order.stdin)?;
+        let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
         let seat = order
             .profile
             .egress
             .as_ref()
-            .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
+            .map(|rules| link.desk().seat(&parcel.request.nonce, rules, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
         let mut guard = Guard { holding: &grant.holding, sight, armed: true };
         let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
         let said = match link.open().await {
             Some(stream) => {
-                let bound = limits.wall + self.hub.config.grace();
+                let bound = limits.wall + self.hub.config.grace() + parcel.transfer();
                 exchange(stream.compat(), &parcel, bound, &mut teller, &mut heard).await
             }
             None => Err(Silence::Gone("the container ended before the call".to_owned())),
@@ -269,6 +270,7 @@ impl Sandbox {
             stdout,
             stderr: heard.stderr.into(),
             http,
+            files: heard.given,
             stdout_bytes: report.stdout_bytes,
             stderr_bytes: report.stderr_bytes,
             oom_kills: report.oom_kills,
@@ -365,6 +367,13 @@ fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Reque
         memory_bytes: recipe.guest_memory(),
         egress: order.profile.egress.is_some(),
         last,
+        take: order
+            .files
+            .iter()
+            .map(|File { facts, .. }| Taken { name: facts.name.clone(), bytes: facts.bytes })
+            .collect(),
+        give: order.wanted.clone(),
+        give_bytes: order.wanted_bytes,
     }
 }
 
@@ -386,6 +395,7 @@ fn silent(heard: &Heard, took: Duration) -> Report {
         oom_kills: 0,
         forks_refused: 0,
         disk_full: false,
+        given: Vec::new(),
     }
 }
 

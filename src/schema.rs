@@ -2,6 +2,7 @@
 //! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
 
 mod canon;
+mod files;
 mod flaw;
 mod notation;
 mod reader;
@@ -177,10 +178,16 @@ impl Schemas {
         (Self { tools: compiled }, problems)
     }
 
-    /// Checks, and where needed repairs, the arguments of a call.
+    /// Checks, and where needed repairs, the arguments of a call, and checks its files.
     pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
         let text = &resolved.admitted.call.arguments_json;
-        let result = self.check_text(&resolved.tool, text);
+        let result = files::check(&resolved.tool, &resolved.admitted.call)
+            .map_err(|wrong| Error::Violations {
+                violations: vec![*wrong],
+                total: 1,
+                repairs: Vec::new(),
+            })
+            .and_then(|()| self.check_text(&resolved.tool, text));
         let outcome = match &result {
             Ok(arguments) if arguments.repairs.is_empty() => "ok",
             Ok(_) => "repaired",

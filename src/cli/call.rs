@@ -10,6 +10,7 @@ use tonic::{Code, Request, Status};
 use tonic_types::{StatusExt, pb};
 
 use super::client::{self, Where};
+use super::files::Files;
 use super::{Failed, print};
 use crate::proto::REPLY_TYPE_URL;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
@@ -32,6 +33,8 @@ pub(super) struct Options {
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
     at: Where,
 }
 
@@ -43,21 +46,27 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         conversation_id: options.conversation,
         idempotency_key: options.idempotency_key,
         call_id: String::new(),
+        files: options.files.read()?,
+        output_files: options.files.take.clone(),
     });
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
     }
     let mut client = options.at.tools().await?;
-    let (line, success) = match client.call(request).await {
+    let (line, success, files) = match client.call(request).await {
         Ok(response) => {
             let reply = response.into_inner().reply;
             let reply = reply.ok_or_else(|| Failed::answer("the daemon sent no reply"))?;
             let success = reply.status() == reply::Status::Success;
-            (reply.json, success)
+            (reply.json, success, reply.files)
         }
-        Err(status) => (reply_of(&mut client, &status).await.ok_or_else(|| told(&status))?, false),
+        Err(status) => {
+            let line = reply_of(&mut client, &status).await.ok_or_else(|| told(&status))?;
+            (line, false, Vec::new())
+        }
     };
     print::text(&line)?;
+    options.files.write(&files)?;
     Ok(if success { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

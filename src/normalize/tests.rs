@@ -28,6 +28,7 @@ fn printed(stdout: impl Into<Bytes>) -> Outcome {
         stdout,
         stderr: Bytes::new(),
         http: None,
+        files: Vec::new(),
         stderr_bytes: 0,
         killed: None,
         oom_kills: 0,

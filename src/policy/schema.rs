@@ -9,6 +9,7 @@ use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpres
 use super::shape::{Shape, quote};
 use super::slice::Situations;
 use super::{Error, Names};
+use crate::call::File;
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
 /// What is known of a tool before it is called.
@@ -46,6 +47,11 @@ namespace Switchboard {
     disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>
   };
 
+  // The files that the call brings; `bytes` of all together.
+  type Files = {
+    count: __cedar::Long, bytes: __cedar::Long, media_types: Set<__cedar::String>
+  };
+
   action \"risk:read\", \"risk:write\", \"risk:destructive\", \"risk:outbound\";
 ";
 
@@ -81,7 +87,8 @@ fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {
     quote(&group_of_source(&tool.source), out);
     out.push_str("] appliesTo {\n    principal: Caller, resource: Source,\n    context: { input: ");
     shape.print(out);
-    out.push_str(", session: Session, sandbox: Sandbox, attended: __cedar::Bool }\n  };\n");
+    out.push_str(", session: Session, sandbox: Sandbox, files: Files");
+    out.push_str(", attended: __cedar::Bool }\n  };\n");
 }
 
 /// The group of a risk class. The colon keeps it apart from every tool's name.
@@ -147,6 +154,22 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
     let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
     RestrictedExpression::new_record(attributes)
         .map_err(|error| Error::Schema { reason: error.to_string() })
+}
+
+/// `context.files` of a call.
+pub(super) fn files(files: &[File]) -> Result<RestrictedExpression, Error> {
+    let size =
+        |value: u64| RestrictedExpression::new_long(i64::try_from(value).unwrap_or(i64::MAX));
+    let types = files.iter().map(|file| file.facts.media_type.clone());
+    RestrictedExpression::new_record([
+        ("count".to_owned(), size(u64::try_from(files.len()).unwrap_or(u64::MAX))),
+        ("bytes".to_owned(), size(files.iter().map(|file| file.facts.bytes).sum())),
+        (
+            "media_types".to_owned(),
+            RestrictedExpression::new_set(types.map(RestrictedExpression::new_string)),
+        ),
+    ])
+    .map_err(|error| Error::Schema { reason: error.to_string() })
 }
 
 fn tier(tier: Tier) -> &'static str {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
+pub use switchboard_runner::Refused;
 
 use super::Killer;
 use crate::catalog::Limits;
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub stderr: Bytes,
     /// The upstream's answer, for an HTTP tool that got one.
     pub http: Option<HttpAnswer>,
+    /// The files that the call wanted, in its order.
+    pub files: Vec<GivenFile>,
     /// Bytes written to standard output before any cap.
     pub stdout_bytes: u64,
     /// Bytes written to standard error before any cap.
@@ -47,6 +50,15 @@ pub struct Outcome {
     pub container: String,
     /// The limits that were enforced.
     pub limits: Limits,
+}
+
+/// One file that a call wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenFile {
+    /// Its name.
+    pub name: String,
+    /// Its content, or why there is none.
+    pub content: Result<Bytes, Refused>,
 }
 
 /// Distinct verdicts.

@@ -50,6 +50,7 @@ impl Sight {
             stdout: Bytes::new(),
             stderr: Bytes::new(),
             http: None,
+            files: Vec::new(),
             stdout_bytes: 0,
             stderr_bytes: 0,
             oom_kills: 0,

@@ -52,6 +52,7 @@ pub(crate) fn tool(schema: Value) -> Tool {
             env: BTreeMap::new(),
             json_output: false,
         }),
+        files: crate::catalog::Files::default(),
         profile: Arc::new(profile),
         source: "tests".to_owned(),
         risk: Risk::Read,

@@ -19,8 +19,8 @@ use crate::proto;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
 use crate::service::Tools;
 
-/// Bytes of one message: arguments are refused earlier, with a reply that says so.
-const MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes of one message: the files of a call, and more arguments than a reply refuses as too long.
+const MESSAGE_BYTES: usize = 32 << 20;
 /// A connection whose client does not answer a ping is closed after these two together, and its
 /// calls are cancelled. Clients may ping as often as they like.
 const PING_EVERY: Duration = Duration::from_secs(30);

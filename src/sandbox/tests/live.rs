@@ -66,6 +66,9 @@ pub(super) fn order(profile: &Arc<Profile>, argv: &[&str]) -> Order {
         argv: argv.iter().map(|&element| element.to_owned()).collect(),
         env: environment(&std::collections::BTreeMap::new()),
         stdin: Vec::new(),
+        files: Vec::new(),
+        wanted: Vec::new(),
+        wanted_bytes: 0,
         http: false,
         deadline: None,
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::models::ContainerSummary;
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_runner::{CgroupLimits, Exit, Kind, Ready, Report, Request, Stopped, frame};
+use switchboard_runner::{CgroupLimits, Exit, Given, Kind, Ready, Report, Request, Stopped, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::live::profile;
@@ -34,6 +34,7 @@ fn report(exit: Exit) -> Report {
         oom_kills: 0,
         forks_refused: 0,
         disk_full: false,
+        given: Vec::new(),
     }
 }
 
@@ -356,6 +357,9 @@ fn request(output: u64) -> Request {
         memory_bytes: None,
         egress: false,
         last: true,
+        take: Vec::new(),
+        give: Vec::new(),
+        give_bytes: 0,
     }
 }
 
@@ -365,7 +369,7 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
     let (ours, mut theirs) = tokio::io::duplex(1 << 20);
     theirs.write_all(&bytes).await.unwrap();
     theirs.shutdown().await.unwrap();
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let mut heard = Heard::default();
     let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
     (said, heard)
@@ -374,6 +378,42 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
 fn result(nonce: &str) -> Vec<u8> {
     let report = Report { nonce: nonce.to_owned(), ..report(Exit::Code(0)) };
     frame(Kind::Result, &serde_json::to_vec(&report).unwrap())
+}
+
+#[tokio::test]
+async fn only_the_wanted_files_come_in_and_no_more_bytes_than_may() {
+    let wanted = |bytes: &[u8], given: &[(&str, u64)]| {
+        let given = given.iter().map(|(name, bytes)| Given {
+            name: (*name).to_owned(),
+            bytes: *bytes,
+            refused: None,
+        });
+        let report = Report { given: given.collect(), ..report(Exit::Code(0)) };
+        let mut frames = frame(Kind::Give, bytes);
+        frames.extend(frame(Kind::Result, &serde_json::to_vec(&report).unwrap()));
+        frames
+    };
+    for (bytes, given, fits) in [
+        (&b"12345678"[..], &[("a", 3), ("b", 5)][..], true),
+        (b"123456789", &[("a", 4), ("b", 5)], false),
+        (b"1234", &[("a", 3), ("b", 5)], false),
+        (b"12345678", &[("a", 3), ("b", 4)], false),
+        (b"12345678", &[("a", 3), ("c", 5)], false),
+        (b"12345678", &[("a", 8)], false),
+    ] {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(&wanted(bytes, given)).await.unwrap();
+        let mut request = request(8);
+        request.give = vec!["a".to_owned(), "b".to_owned()];
+        request.give_bytes = 8;
+        let parcel = Parcel::pack(request, b"", &[]).unwrap();
+        let mut heard = Heard::default();
+        let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
+        assert_eq!(said.is_ok(), fits, "{given:?} {said:?}");
+        let contents: Vec<_> = heard.given.iter().map(|file| file.content.clone()).collect();
+        let expected = [Ok("123".into()), Ok("45678".into())];
+        assert_eq!(contents, if fits { &expected[..] } else { &[] });
+    }
 }
 
 #[tokio::test]
@@ -410,7 +450,7 @@ async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
 async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let input = vec![7_u8; 3 << 20];
-    let parcel = Parcel::pack(&request(1 << 30), &input).unwrap();
+    let parcel = Parcel::pack(request(1 << 30), &input, &[]).unwrap();
     let (mut reader, mut writer) = tokio::io::split(theirs);
     let echo = async move {
         let mut count = 0;
@@ -451,7 +491,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
     bytes.extend(result("n"));
     theirs.write_all(&bytes).await.unwrap();
     let (events, mut listener) = tokio::sync::mpsc::channel(4);
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let (mut heard, mut teller) = (Heard::default(), Teller::new(Some(events)));
     let said = exchange(ours, &parcel, BOUND, &mut teller, &mut heard).await;
     assert!(said.is_ok());
@@ -473,7 +513,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
 fn a_command_line_beyond_one_frame_is_refused() {
     let mut huge = request(8);
     huge.argv.push("x".repeat(2 << 20));
-    assert!(matches!(Parcel::pack(&huge, b""), Err(Error::Argument { .. })));
+    assert!(matches!(Parcel::pack(huge, b"", &[]), Err(Error::Argument { .. })));
 }
 
 #[test]
