@@ -17,6 +17,7 @@ mod pattern;
 mod profile;
 mod resolve;
 mod seccomp;
+mod secret;
 mod source;
 mod target;
 #[cfg(test)]
@@ -36,12 +37,14 @@ pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
 pub use lint::{Finding, lint};
-pub use load::{Images, import};
+pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
 pub use profile::{
-    EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread, worker_calls,
+    EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread,
+    worker_calls,
 };
 pub use seccomp::{Condition, Seccomp, SeccompRule};
+pub use secret::{HostPort, Origin, Placement, Secret};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]

@@ -20,11 +20,13 @@ mod outcome;
 mod pool;
 mod recipe;
 mod seccomp;
+mod secrets;
 mod sight;
 mod teardown;
 mod teller;
 #[cfg(test)]
 mod tests;
+mod veil;
 mod verdict;
 
 use std::collections::HashMap;
@@ -40,9 +42,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::File;
-use crate::catalog::{LONGEST_WALL, Limits, Tier, Tool};
+use crate::catalog::{EgressRule, LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
+use egress::{Keyring, Pass};
 use engine::Engine;
 use exchange::{Heard, Parcel, Silence, exchange};
 use hub::{Grant, Holding, Hub};
@@ -50,6 +53,7 @@ use member::{Registry, Yard};
 use order::Order;
 use pool::Pools;
 use recipe::{Images, Owner, Recipe};
+use secrets::Vault;
 use sight::Seen;
 use teardown::Reaper;
 use teller::Teller;
@@ -115,6 +119,7 @@ impl Sandbox {
             pools: Mutex::new(Pools::default()),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
+            vault: Vault::default(),
             capacity: Arc::new(Semaphore::new(config.containers())),
             creates: Arc::new(Semaphore::new(config.parallel())),
             changed: Notify::new(),
@@ -157,6 +162,10 @@ impl Sandbox {
                 }
             }
         }
+        let mut profiles: Vec<_> = tools.iter().map(|tool| Arc::clone(&tool.profile)).collect();
+        profiles.sort_by(|a, b| a.name.cmp(&b.name));
+        profiles.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        self.hub.vault.furnish(&profiles);
         let wanted = wanted.into_values().collect();
         *self.hub.lacking() = lacking;
         let drained = self.hub.pools().furnish(wanted, Instant::now());
@@ -177,6 +186,11 @@ impl Sandbox {
         let order = Order::new(&authorized)?;
         let outcome = self.execute(order, events, sight).await?;
         Ok(Ran { authorized, outcome })
+    }
+
+    /// Whether the values of a profile's secrets can be had; the reason when one never could.
+    pub fn check_secrets(&self, profile: &Arc<Profile>) -> Result<(), String> {
+        self.hub.vault.keyring(profile).map(drop).map_err(|error| error.line())
     }
 
     /// Whether calls can be served, now and whenever it changes.
@@ -203,6 +217,7 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
+        let keyring = self.hub.vault.keyring(&order.profile)?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, patience).await?,
@@ -215,7 +230,7 @@ impl Sandbox {
             PoolUse::Cold => "cold",
         };
         counter!("switchboard_sandbox_pool_total", "use" => use_label).increment(1);
-        let outcome = self.serve(&order, &grant, events, (sight, queue)).await?;
+        let outcome = self.serve(&order, (&grant, keyring), events, (sight, queue)).await?;
         let end = verdict::label(&outcome.end);
         counter!("switchboard_sandbox_verdicts_total", "end" => end).increment(1);
         Ok(outcome)
@@ -225,7 +240,7 @@ impl Sandbox {
     async fn serve(
         &self,
         order: &Order,
-        grant: &Grant,
+        (grant, keyring): (&Grant, Arc<Keyring>),
         events: Option<mpsc::Sender<Event>>,
         (sight, queue): (&Sight, Duration),
     ) -> Result<Outcome, Error> {
@@ -239,14 +254,18 @@ impl Sandbox {
         let request = request(order, recipe, &limits, !shared);
         let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
-        let seat = order
-            .profile
-            .egress
-            .as_ref()
-            .map(|rules| link.desk().seat(&parcel.request.nonce, rules, &self.hub.config.gate));
+        let mut heard = Heard::veiled(keyring.veil());
+        let pass = |rules: &Vec<EgressRule>| Pass {
+            rules: rules.clone(),
+            tighter: order.profile.egress_limits,
+            keyring,
+        };
+        let pass = order.profile.egress.as_ref().map(pass);
+        let nonce = &parcel.request.nonce;
+        let seat = pass.map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
         let mut guard = Guard { holding: &grant.holding, sight, armed: true };
-        let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
+        let mut teller = Teller::new(events);
         let said = match link.open().await {
             Some(stream) => {
                 let bound = limits.wall + self.hub.config.grace() + parcel.transfer();
@@ -255,6 +274,7 @@ impl Sandbox {
             None => Err(Silence::Gone("the container ended before the call".to_owned())),
         };
         let killed = guard.settle(&said);
+        heard.finish(&mut teller);
         drop(teller);
         let egress = seat.map(Seat::close).unwrap_or_default();
         let end = match &said {

@@ -5,6 +5,7 @@ mod folder;
 mod names;
 mod requests;
 mod schemas;
+mod secrets;
 
 use serde_json::{Value, json};
 

@@ -44,7 +44,8 @@ namespace Switchboard {
     profile: __cedar::String, image: __cedar::String, tier: __cedar::String,
     runtime: __cedar::String, wall_ms: __cedar::Long, memory: __cedar::Long,
     cpu_millis: __cedar::Long, processes: __cedar::Long, output: __cedar::Long,
-    disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>
+    disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>,
+    secrets: Set<__cedar::String>
   };
 
   // The files that the call brings; `bytes` of all together.
@@ -137,6 +138,7 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
     let rules = profile.egress.as_deref().unwrap_or_default();
     let hosts = rules.iter().map(|rule| text(&rule.host));
     let ports = rules.iter().map(|rule| size(u64::from(rule.port)));
+    let secrets = profile.secrets.iter().map(|secret| text(&secret.name));
     let attributes = BTreeMap::from([
         ("profile", text(&profile.name)),
         ("image", text(&profile.image)),
@@ -150,6 +152,7 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
         ("disk", size(profile.limits.disk)),
         ("egress_hosts", RestrictedExpression::new_set(hosts)),
         ("egress_ports", RestrictedExpression::new_set(ports)),
+        ("secrets", RestrictedExpression::new_set(secrets)),
     ]);
     let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
     RestrictedExpression::new_record(attributes)

@@ -63,6 +63,8 @@ fn profile(hosts: &[&str]) -> Profile {
                 |host: &&str| EgressRule { host: (*host).into(), port: 443, networks: Vec::new() };
             hosts.iter().map(rule).collect()
         }),
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 8 },
     }
 }

@@ -2,6 +2,7 @@
 //! is bounded here too; the verdict is not taken here.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -9,6 +10,7 @@ use switchboard_runner::{Given, HEADER, Kind, MAX_FRAME, Report, Request, frame,
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::teller::Teller;
+use super::veil::{Cover, Veil};
 use super::{Error, Event, GivenFile};
 use crate::call::File;
 
@@ -75,6 +77,49 @@ pub(super) struct Heard {
     pub(super) stderr: Vec<u8>,
     /// The files that the call wanted; empty until the report.
     pub(super) given: Vec<GivenFile>,
+    /// Covers of standard output and error, where secrets are in play.
+    covers: Option<(Cover, Cover)>,
+}
+
+impl Heard {
+    /// Masks secret values in all that is heard. The gate has masked them on the way in; this is
+    /// for what came by another way, or was unpacked inside.
+    pub(super) fn veiled(veil: Option<&Arc<Veil>>) -> Self {
+        let covers = veil.map(|veil| (Cover::new(veil), Cover::new(veil)));
+        Self { covers, ..Self::default() }
+    }
+
+    /// Takes what was held back; to be called at the end of the call, however it ended.
+    pub(super) fn finish(&mut self, teller: &mut Teller) {
+        if let Some((out, error)) = &mut self.covers {
+            for (rest, kept, event) in [
+                (out.finish(), &mut self.stdout, Event::Stdout as fn(Bytes) -> Event),
+                (error.finish(), &mut self.stderr, Event::Stderr),
+            ] {
+                if !rest.is_empty() {
+                    kept.extend_from_slice(&rest);
+                    teller.tell(event(rest));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, kind: Kind, room: &mut usize, mut payload: Vec<u8>) -> Bytes {
+        payload.truncate(*room);
+        *room -= payload.len();
+        let (kept, cover) = match (kind, &mut self.covers) {
+            (Kind::Stderr, Some((_, cover))) => (&mut self.stderr, Some(cover)),
+            (Kind::Stderr, None) => (&mut self.stderr, None),
+            (_, Some((cover, _))) => (&mut self.stdout, Some(cover)),
+            (_, None) => (&mut self.stdout, None),
+        };
+        let piece = match cover {
+            Some(cover) => cover.push(&payload),
+            None => Bytes::from(payload),
+        };
+        kept.extend_from_slice(&piece);
+        piece
+    }
 }
 
 /// Why there is no report.
@@ -154,12 +199,11 @@ async fn listen<R: AsyncRead + Unpin>(
                 Event::Started
             }
             Kind::Stdout | Kind::Stderr if payload.len() > room => {
-                let kept = if kind == Kind::Stdout { &mut heard.stdout } else { &mut heard.stderr };
-                keep(kept, &mut room, payload);
+                heard.take(kind, &mut room, payload);
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
-            Kind::Stdout => Event::Stdout(keep(&mut heard.stdout, &mut room, payload)),
-            Kind::Stderr => Event::Stderr(keep(&mut heard.stderr, &mut room, payload)),
+            Kind::Stdout => Event::Stdout(heard.take(kind, &mut room, payload)),
+            Kind::Stderr => Event::Stderr(heard.take(kind, &mut room, payload)),
             Kind::Give if payload.len() > give_bytes.saturating_sub(contents.len()) => {
                 return Err(wrong("the runner gave more bytes of files than it may"));
             }
@@ -177,7 +221,10 @@ async fn listen<R: AsyncRead + Unpin>(
                 return Err(wrong("the runner sent a frame that only the daemon may send"));
             }
         };
-        teller.tell(event);
+        // What is held back for masking comes with a later piece.
+        if !matches!(&event, Event::Stdout(piece) | Event::Stderr(piece) if piece.is_empty()) {
+            teller.tell(event);
+        }
     }
 }
 
@@ -203,13 +250,6 @@ fn read_report(payload: &[u8], nonce: &str) -> io::Result<Report> {
         return Err(wrong("the runner reported on another call"));
     }
     Ok(report)
-}
-
-fn keep(kept: &mut Vec<u8>, room: &mut usize, mut payload: Vec<u8>) -> Bytes {
-    payload.truncate(*room);
-    *room -= payload.len();
-    kept.extend_from_slice(&payload);
-    Bytes::from(payload)
 }
 
 async fn read_frame<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<(Kind, Vec<u8>)> {

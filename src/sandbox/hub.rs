@@ -16,6 +16,7 @@ use super::member::{Counted, Member, Yard};
 use super::order::Scope;
 use super::pool::{Asked, Pools, Taken};
 use super::recipe::{Images, Key, Recipe};
+use super::secrets::Vault;
 use super::teardown::Reaper;
 use super::{Config, Error, Killer, PoolUse, Readiness};
 
@@ -28,6 +29,8 @@ pub(super) struct Hub {
     pub(super) reaper: Reaper,
     pub(super) pools: Mutex<Pools>,
     pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
+    /// Values of secrets.
+    pub(super) vault: Vault,
     /// Why some profile can have no pool.
     pub(super) lacking: Mutex<Vec<String>>,
     /// One permit for every container that may exist.

@@ -222,6 +222,7 @@ pub(super) fn report(hub: &Hub) {
         reasons = vec![absent.line()];
     }
     reasons.extend(hub.lacking().iter().cloned());
+    reasons.extend(hub.vault.lacking());
     gauge!("switchboard_sandbox_containers", "state" => "ready").set(to_f64(ready));
     let now = Readiness { ready: reasons.is_empty(), reason: reasons.join("; ") };
     hub.readiness.send_if_modified(|was| {

@@ -111,6 +111,10 @@ pub struct EgressAttempt {
     pub allowed: bool,
     /// Why not, or what went wrong; empty for a good one.
     pub reason: String,
+    /// Names of the secrets that were sent with it.
+    pub secrets: Vec<String>,
+    /// Microseconds from the first byte of the attempt to its end.
+    pub duration_us: u64,
     /// Bytes sent by the tool.
     pub sent: u64,
     /// Bytes received by the tool.

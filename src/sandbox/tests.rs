@@ -7,4 +7,6 @@ mod ends;
 mod figures;
 mod live;
 mod parts;
+mod secrets;
+mod veil;
 mod worker;

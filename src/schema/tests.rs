@@ -37,6 +37,8 @@ pub(crate) fn tool(schema: Value) -> Tool {
             open_files: 256,
         },
         egress: None,
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 8 },
     };
     Tool {

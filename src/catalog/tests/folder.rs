@@ -340,13 +340,13 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
     policies.write("openapi/shop.yaml", "{");
     policies.write("sandbox/plain.toml", "nonsense = 1");
     fs::remove_file(policies.root().join("tools/b.toml")).unwrap();
-    let kept = Catalog::load_with(policies.root(), &image, Some(&good));
+    let kept = Catalog::load_with(policies.root(), &image, Some((&good, &|_| Ok(()))));
     assert_eq!(names(&kept), ["a", "orders__delete", "orders__get"]);
     assert_eq!(kept.problems().len(), 3);
     for problem in kept.problems() {
         assert!(problem.fatal && problem.message.contains("last good state"), "{problem:?}");
     }
-    let again = Catalog::load_with(policies.root(), &image, Some(&kept));
+    let again = Catalog::load_with(policies.root(), &image, Some((&kept, &|_| Ok(()))));
     assert_eq!(names(&again), names(&kept));
     let fresh = policies.load();
     assert!(fresh.tools().is_empty());

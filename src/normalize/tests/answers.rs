@@ -304,6 +304,8 @@ fn no_answer_is_the_fault_of_gate_or_upstream() {
     let mut denied = printed("");
     denied.end = End::Exited(1);
     denied.egress = vec![EgressAttempt {
+        secrets: Vec::new(),
+        duration_us: 1,
         host: "api.example".to_owned(),
         port: 443,
         address: None,

@@ -55,6 +55,8 @@ pub(super) fn profile(image: &str) -> Profile {
             open_files: 256,
         },
         egress: None,
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 4 },
     }
 }
