@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::File;
-use crate::catalog::{EgressRule, LONGEST_WALL, Limits, Profile, Tier, Tool};
+use crate::catalog::{LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
 use egress::{Keyring, Pass};
@@ -255,14 +255,9 @@ impl Sandbox {
         let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
         let mut heard = Heard::veiled(keyring.veil());
-        let pass = |rules: &Vec<EgressRule>| Pass {
-            rules: rules.clone(),
-            tighter: order.profile.egress_limits,
-            keyring,
-        };
-        let pass = order.profile.egress.as_ref().map(pass);
         let nonce = &parcel.request.nonce;
-        let seat = pass.map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
+        let seat = pass(&order.profile, keyring)
+            .map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
         let mut guard = Guard { holding: &grant.holding, sight, armed: true };
         let mut teller = Teller::new(events);
@@ -347,6 +342,12 @@ impl Drop for Guard<'_> {
             self.sight.killed(self.holding.end());
         }
     }
+}
+
+/// What the gate has to know of a call; `None` where no port is opened.
+fn pass(profile: &Profile, keyring: Arc<Keyring>) -> Option<Pass> {
+    let rules = profile.egress.clone()?;
+    Some(Pass { rules, tighter: profile.egress_limits, keyring })
 }
 
 fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>) -> Seen {

@@ -9,7 +9,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images format lint tests client)
+steps=(packages images format lint tests client escape)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -74,6 +74,7 @@ step format 60 cargo fmt --all --check
 step lint 1800 cargo clippy --workspace --all-targets --quiet -- -D warnings
 step tests 2400 "${shell[@]}" tests
 step client 900 "${shell[@]}" client
+step escape 1200 tests/escape/run.sh
 
 echo
 printf '%s\n' "${results[@]}"

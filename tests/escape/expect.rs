@@ -5,7 +5,12 @@ use serde_json::Value;
 
 /// Compares one value. An expected text may list several that are right, parted by `|`, or any by `*`; a table with
 /// `least` or `most` bounds a number; any other table has to fit member by member, none left over.
-pub(crate) fn compare(place: &str, expected: &toml::Value, found: &Value, faults: &mut Vec<String>) {
+pub(crate) fn compare(
+    place: &str,
+    expected: &toml::Value,
+    found: &Value,
+    faults: &mut Vec<String>,
+) {
     let fits = match expected {
         toml::Value::String(text) if text == "*" => true,
         toml::Value::String(text) => {

@@ -1,11 +1,15 @@
 //! The egress gate from outside: what the services around it saw, and what the reply and the ledger
 //! say of each attempt.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::expect::short;
 use crate::requests::Scene;
 use crate::site::Run;
 use crate::trial::Finding;
+use crate::world::SECRET;
 
 /// Every refused attempt is in the reply and in the ledger; returns how many there are.
 fn audited(run: &Run, finding: &mut Finding) -> usize {
@@ -53,7 +57,8 @@ pub(crate) async fn metadata(scene: Scene<'_>) {
         .filter(|(what, status)| what.starts_with("get ") && **status == 200)
         .map(|(what, _)| what.as_str())
         .collect();
-    for needed in ["get 169.254.169.254", "get 2852039166", "get [fd00:ec2::254]", "get meta.test"] {
+    for needed in ["get 169.254.169.254", "get 2852039166", "get [fd00:ec2::254]", "get meta.test"]
+    {
         finding.check(through.contains(&needed), || {
             format!("the control did not succeed with `{needed}`: {through:?}, {}", open.reply)
         });
@@ -80,7 +85,9 @@ pub(crate) async fn rebinding(scene: Scene<'_>) {
     let Scene { site, finding, runs, mark, .. } = scene;
     let reached = site.world.reached(mark);
     let public = |name| format!("{}:80 GET / HTTP/1.1 {name}", crate::world::PUBLIC);
-    finding.check(reached == [public("rebind.test"), public("both.test")], || format!("reached: {reached:?}"));
+    finding.check(reached == [public("rebind.test"), public("both.test")], || {
+        format!("reached: {reached:?}")
+    });
     audited(runs.first().unwrap(), finding);
 }
 
@@ -103,4 +110,33 @@ pub(crate) async fn neighbours(scene: Scene<'_>) {
         format!("reached: {reached:?}, asked: {asked:?}")
     });
     audited(runs.first().unwrap(), finding);
+}
+
+/// The secret reaches its host and is in nothing that the caller, the ledger or the log has.
+pub(crate) async fn secrets(scene: Scene<'_>) {
+    let Scene { site, finding, runs, mark, .. } = scene;
+    let reached = site.world.reached(mark);
+    let with: Vec<&String> = reached.iter().filter(|line| line.contains(SECRET)).collect();
+    let bound = with.len() == 2 && with.iter().all(|line| line.starts_with("127.0.0.1:8181"));
+    finding.check(bound, || format!("who got it: {with:?}"));
+    let elsewhere = reached.iter().filter(|line| line.starts_with("127.0.0.1:8182")).count();
+    finding.check(elsewhere >= 2, || format!("the other host was not reached: {reached:?}"));
+    let run = runs.first().unwrap();
+    let text = run.reply.to_string();
+    finding.check(text.contains("****"), || format!("nothing is masked: {}", short(&run.reply)));
+    let log = site.daemon.log_lines().join("\n");
+    let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let base64 = STANDARD.encode(SECRET);
+    for spelling in [SECRET, &hex::encode(SECRET), &base64, &percent] {
+        for (place, text) in [("reply", &text), ("ledger", &run.record.to_string()), ("log", &log)]
+        {
+            finding.check(!text.contains(spelling), || format!("the {place} has `{spelling}`"));
+        }
+    }
+    let ids = site.engine.containers(&site.daemon.setup.instance);
+    let mut inspect = vec!["inspect"];
+    inspect.extend(ids.iter().map(String::as_str));
+    let told = String::from_utf8(site.engine.docker(&inspect).stdout).unwrap();
+    finding.check(!told.contains(SECRET), || "docker inspect shows it".to_owned());
+    finding.saw("4 spellings masked, in no reply, ledger, log or container");
 }

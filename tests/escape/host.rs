@@ -51,9 +51,9 @@ impl Before {
     fn found(&self, site: &Site, ids: &[&str]) -> Vec<String> {
         let mut left = Vec::new();
         let all = site.engine.containers(&site.daemon.setup.instance);
-        left.extend(all.iter().filter(|id| ids.contains(&id.as_str())).map(|id| {
-            format!("container {id}")
-        }));
+        left.extend(
+            all.iter().filter(|id| ids.contains(&id.as_str())).map(|id| format!("container {id}")),
+        );
         left.extend(processes(ids).iter().map(ToString::to_string));
         let mounts = std::fs::read_to_string("/proc/1/mountinfo").unwrap();
         for id in ids {

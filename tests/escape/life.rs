@@ -63,9 +63,10 @@ pub(crate) async fn deaths(scene: Scene<'_>) {
 
 async fn answers(daemon: &Daemon) -> bool {
     let given = arguments("print('here')", "", &json!({}));
-    daemon.try_call(request("attack", &given.to_string())).await.is_ok_and(|reply| {
-        parsed(&reply)["data"] == "here\n"
-    })
+    daemon
+        .try_call(request("attack", &given.to_string()))
+        .await
+        .is_ok_and(|reply| parsed(&reply)["data"] == "here\n")
 }
 
 /// An engine that is stopped, and one whose disk is full: calls end in bounded time, and go on after.

@@ -113,7 +113,8 @@ async fn suite(options: &Options) -> usize {
                 Verdict::Skipped => skipped += 1,
             }
             let title = trial::title(&programs, number);
-            println!("{}", finding.line(number, &title, runtime));
+            let class = trial::class(&programs, number);
+            println!("{}", finding.line(number, &title, &class, runtime));
         }
         if let (Some(site), true) = (&site, options.numbers.is_empty() || options.verdicts) {
             let (good, bad) = verdicts::print(site).await;

@@ -44,6 +44,9 @@ pub(crate) struct Case {
     /// The tool that runs it.
     #[serde(default = "attack")]
     pub(crate) tool: String,
+    /// Files that the call asks for.
+    #[serde(default)]
+    pub(crate) wanted: Vec<String>,
     code: Option<String>,
     observed: Option<toml::Value>,
     #[serde(default)]

@@ -4,10 +4,12 @@
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
+use switchboard::proto::tools::CallRequest;
 use tonic_types::StatusExt;
 
 use crate::daemon::{Daemon, Setup, parsed, request};
-use crate::world::World;
+use crate::program::Case;
+use crate::world::{SECRET, World};
 
 /// The suite's own policies.
 pub(crate) const POLICIES: &str = "tests/escape/policies";
@@ -61,7 +63,8 @@ impl Engine {
 
     /// The same with these lines in the table `[sandbox]`.
     pub(crate) fn setup_with(&self, sandbox: &str) -> Setup {
-        let mut setup = Setup::of(&[POLICIES]).config(&format!("[sandbox]\n{sandbox}"));
+        let config = format!("[sandbox]\n{sandbox}");
+        let mut setup = Setup::of(&[POLICIES]).config(&config).env("ESCAPE_KEY", SECRET);
         // What a kernel of the sandbox's own needs counts against the same limit.
         if self.runtime == Runtime::Runsc {
             for profile in std::fs::read_dir(setup.policies().join("sandbox")).unwrap() {
@@ -229,10 +232,20 @@ impl Site {
         self.call(tool, &arguments(code, case, &self.input)).await
     }
 
+    /// Runs a case as its header says.
+    pub(crate) async fn run(&self, code: &str, case: &Case) -> Run {
+        let given = arguments(code, &case.name, &self.input);
+        let call = request(&case.tool, &given.to_string());
+        self.send(CallRequest { output_files: case.wanted.clone(), ..call }).await
+    }
+
     /// One call, whatever comes of it.
     pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> Run {
+        self.send(request(tool, &arguments.to_string())).await
+    }
+
+    async fn send(&self, mut call: CallRequest) -> Run {
         let id = uuid::Uuid::new_v4().to_string();
-        let mut call = request(tool, &arguments.to_string());
         call.call_id.clone_from(&id);
         let reply = match self.daemon.try_call(call).await {
             Ok(reply) => parsed(&reply),

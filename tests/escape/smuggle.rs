@@ -140,7 +140,8 @@ pub(crate) async fn bodies(scene: Scene<'_>) {
     let creates = wire.creates();
     let all: Vec<Value> = creates.iter().map(|body| plain(body, finding)).collect();
     let ours = expected(&site.engine);
-    let attack = all.iter().find(|body| body["HostConfig"]["PidsLimit"] == ours["HostConfig"]["PidsLimit"]);
+    let attack =
+        all.iter().find(|body| body["HostConfig"]["PidsLimit"] == ours["HostConfig"]["PidsLimit"]);
     finding.check(attack == Some(&ours), || {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("create-body.json");
         let found = attack.or_else(|| all.first()).unwrap_or(&Value::Null);
@@ -206,7 +207,8 @@ pub(crate) async fn images(scene: Scene<'_>) {
         "sha256:1234",
     ] {
         let (code, told) = call_with(&site.engine, id, finding).await;
-        finding.check(code == "SANDBOX_UNAVAILABLE", || format!("image `{id}` gave {code}: {told}"));
+        finding
+            .check(code == "SANDBOX_UNAVAILABLE", || format!("image `{id}` gave {code}: {told}"));
     }
     let absent = format!("sha256:{}", "0123456789abcdef".repeat(4));
     let (code, told) = call_with(&site.engine, &absent, finding).await;
@@ -244,7 +246,8 @@ print(json.dumps({
 ";
     let wire = Wire::lay(&engine.endpoint);
     let file = wire.folder.path().join("images.toml");
-    let text = format!("[image.python]\nreference = \"switchboard/python:latest\"\nid = \"{id}\"\n");
+    let text =
+        format!("[image.python]\nreference = \"switchboard/python:latest\"\nid = \"{id}\"\n");
     std::fs::write(&file, text).unwrap();
     let line = wire.line();
     let sandbox = format!("{line}\nimages = \"{}\"\nqueue_wait_ms = 3000", file.display());

@@ -63,7 +63,7 @@ impl Finding {
     }
 
     /// One line, and one below it for each fault.
-    pub(crate) fn line(&self, number: u32, title: &str, runtime: Runtime) -> String {
+    pub(crate) fn line(&self, number: u32, title: &str, class: &str, runtime: Runtime) -> String {
         let word = match self.verdict() {
             Verdict::Passed => "passed",
             Verdict::Failed => "FAILED",
@@ -80,6 +80,7 @@ impl Finding {
         for control in &self.controls {
             write!(line, "  control: {control}").unwrap();
         }
+        line.push_str(class);
         for fault in &self.faults {
             write!(line, "\n          {}", short(&Value::from(fault.as_str()))).unwrap();
         }
@@ -97,6 +98,15 @@ pub(crate) fn title(programs: &[Program], number: u32) -> String {
     }
 }
 
+/// Which scenarios of public suites a probe covers, as the end of its line.
+pub(crate) fn class(programs: &[Program], number: u32) -> String {
+    let program = programs.iter().find(|program| program.number == number);
+    let of_program = program.map(|program| program.header.class.as_str());
+    let of_calls = || requests::of(number).map(|calls| calls.class);
+    let class = of_program.or_else(of_calls).unwrap_or_default();
+    if class.is_empty() { String::new() } else { format!("  [{class}]") }
+}
+
 /// Holds probe `number`.
 pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Finding {
     let program = programs.iter().find(|program| program.number == number);
@@ -110,7 +120,7 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
     let mut runs = Vec::new();
     if let Some(program) = program {
         for case in &program.header.case {
-            let run = site.attack(&case.tool, &program.code, &case.name).await;
+            let run = site.run(&program.code, case).await;
             judge(site, case, &run, &mut finding);
             runs.push(run);
         }
@@ -119,7 +129,9 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
         let (finding, runs) = (&mut finding, &mut runs);
         (calls.hold)(Scene { site, program, finding, runs, mark }).await;
     }
-    finding.faults.extend(before.left(site, &runs).await.iter().map(|left| format!("left: {left}")));
+    finding
+        .faults
+        .extend(before.left(site, &runs).await.iter().map(|left| format!("left: {left}")));
     if let Err(why) = site.answers().await {
         finding.fault(why);
     }
@@ -128,7 +140,8 @@ pub(crate) async fn hold(site: &Site, programs: &[Program], number: u32) -> Find
             finding.controls.push(format!("none, {why}"));
             continue;
         }
-        let faults = program.map(|program| control::run(site, program, control)).unwrap_or_default();
+        let faults =
+            program.map(|program| control::run(site, program, control)).unwrap_or_default();
         if faults.is_empty() {
             finding.controls.push(format!("succeeded with {} off", control.off));
         }

@@ -32,7 +32,12 @@ struct Row {
     script: &'static str,
 }
 
-const fn row(name: &'static str, code: &'static str, exit: &'static str, script: &'static str) -> Row {
+const fn row(
+    name: &'static str,
+    code: &'static str,
+    exit: &'static str,
+    script: &'static str,
+) -> Row {
     Row { name, from: From::Itself, code, exit, runsc: (code, exit), killed: false, script }
 }
 
@@ -105,7 +110,12 @@ fn limits() -> Vec<Row> {
         },
         Row {
             from: From::Engine,
-            ..row("its container is killed", "SANDBOX_UNAVAILABLE", "lost", "import time; time.sleep(60)")
+            ..row(
+                "its container is killed",
+                "SANDBOX_UNAVAILABLE",
+                "lost",
+                "import time; time.sleep(60)",
+            )
         },
     ]
 }
@@ -134,7 +144,10 @@ pub(crate) async fn print(site: &Site) -> (usize, usize) {
             passed += 1;
         } else {
             failed += 1;
-            println!("          expected {code} / {words}, the ledger has {recorded}: {}", run.reply);
+            println!(
+                "          expected {code} / {words}, the ledger has {recorded}: {}",
+                run.reply
+            );
         }
     }
     (passed, failed)

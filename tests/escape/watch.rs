@@ -155,10 +155,8 @@ pub(crate) async fn channels(scene: Scene<'_>) {
         json!({ "before": now + 1.5, "send": now + 2.2, "receive": now + 3.2, "end": now + 4.4 });
     let send = arguments(code, "send", &moments);
     let receive = arguments(code, "receive", &moments);
-    let (sent, received) = tokio::join!(
-        site.call("attack.patient", &send),
-        site.call("attack.patient", &receive)
-    );
+    let (sent, received) =
+        tokio::join!(site.call("attack.patient", &send), site.call("attack.patient", &receive));
     let told = received.data();
     let looks = told["looks"].as_u64().unwrap_or_default();
     finding.saw(format!("{looks} channels, none carries a bit"));
@@ -209,4 +207,31 @@ fn astray(site: &Site) -> Vec<String> {
         wrong.extend(others.map(|device| format!("{process} has {device} bytes")));
     }
     wrong
+}
+
+/// Of all that a program gave, the fine file came and nothing else; names that lead elsewhere are
+/// refused before anything runs.
+pub(crate) async fn files(scene: Scene<'_>) {
+    let Scene { site, program, finding, runs, .. } = scene;
+    let run = runs.first().unwrap();
+    let kinds = run.reply["error"]["details"]["files"].as_array().cloned().unwrap_or_default();
+    for name in ["link", "outside", "hard", "fifo", "socket", "folder", "device"] {
+        let refused = kinds.iter().any(|file| file["name"] == name && file["reason"] != "");
+        finding.check(refused, || format!("`{name}` is not among the refused: {kinds:?}"));
+    }
+    // It is one or the other at the end, and is never followed.
+    let text = run.reply.to_string();
+    finding.check(!text.contains("root:"), || "a file from outside was read".to_owned());
+    for name in ["../etc/passwd", "/etc/passwd", "..", "a/b", ".hidden", "a\0b", "-rf", ""] {
+        let given = arguments(&program.unwrap().code, "", &site.input).to_string();
+        let mut call = request("attack.files", &given);
+        call.output_files = vec![name.to_owned()];
+        let answer = site.daemon.try_call(call).await;
+        let refused = match &answer {
+            Ok(reply) => crate::daemon::code(&parsed(reply)) == "SCHEMA_VALIDATION_ERROR",
+            Err(status) => status.code() == tonic::Code::InvalidArgument,
+        };
+        finding.check(refused, || format!("the name {name:?} gave {answer:?}"));
+    }
+    finding.saw(format!("{} kinds of files refused, 8 names", kinds.len()));
 }

@@ -7,10 +7,16 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio_util::task::TaskTracker;
 
+/// What the gate knows, and nobody in a sandbox.
+pub(crate) const SECRET: &str = "escape-key/4eC39HqLyjWDarjtT1zdp7dc";
+/// The port of the host that gets it, and of one that does not; both say back what they get.
+const ECHOES: [u16; 2] = [8181, 8182];
 /// A public address, ours only in here.
 pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
 const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
@@ -47,6 +53,11 @@ impl World {
                 let listener = TcpListener::bind(address).await.unwrap();
                 tasks.spawn(world.clone().serve(listener, address));
             }
+        }
+        for port in ECHOES {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let listener = TcpListener::bind(address).await.unwrap();
+            tasks.spawn(world.clone().serve(listener, address));
         }
         world
     }
@@ -109,13 +120,22 @@ impl World {
         }
         let text = String::from_utf8_lossy(&head[..read]);
         let first = text.lines().next().unwrap_or_default();
-        let host = text.lines().find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned));
+        let host = text
+            .lines()
+            .find_map(|line| line.to_lowercase().strip_prefix("host: ").map(str::to_owned));
         let tls = head[0] == 22;
         let line = match (tls, host) {
             (true, _) => "hello".to_owned(),
             (false, host) => format!("{first} {}", host.unwrap_or_default()),
         };
         self.reached.lock().unwrap().push(format!("{address} {line}"));
+        if ECHOES.contains(&address.port()) {
+            let held = text.lines().find(|line| line.to_lowercase().starts_with("authorization"));
+            let held = held.unwrap_or_default();
+            self.reached.lock().unwrap().push(format!("{address} {held}"));
+            drop(stream.write_all(echo(held).as_bytes()).await);
+            return;
+        }
         let answer: &[u8] = if tls {
             b""
         } else if first.contains("/redirect") {
@@ -125,6 +145,20 @@ impl World {
         };
         drop(stream.write_all(answer).await);
     }
+}
+
+/// Says a header back, in a header, a redirect's target, and the body in several spellings.
+fn echo(held: &str) -> String {
+    let value = held.split(' ').next_back().unwrap_or_default();
+    let percent: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let hex = hex::encode(value);
+    let body = format!("{held}\n{}\n{hex}\n{percent}\n", STANDARD.encode(value));
+    let link = format!("<http://127.0.0.1/?{value}>");
+    format!(
+        "HTTP/1.1 200 OK\r\nx-echo: {held}\r\nlink: {link}\r\nconnection: close\r\n\
+         content-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// A moment in the logs.
