@@ -30,8 +30,10 @@ mod wire;
 mod world;
 
 use std::os::unix::process::CommandExt;
+use std::panic::AssertUnwindSafe;
 use std::process::{Command, ExitCode};
 
+use futures::FutureExt;
 use site::{Engine, Runtime, Site};
 use trial::{Finding, Verdict};
 use world::World;
@@ -104,7 +106,10 @@ async fn suite(options: &Options) -> usize {
                 continue;
             }
             let finding = match &site {
-                Some(site) => trial::hold(site, &programs, number).await,
+                Some(site) => {
+                    let held = AssertUnwindSafe(trial::hold(site, &programs, number));
+                    held.catch_unwind().await.unwrap_or_else(|_| Finding::broken())
+                }
                 None => Finding::skip(options.no_runsc.as_deref().unwrap_or("no engine with it")),
             };
             match finding.verdict() {

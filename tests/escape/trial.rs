@@ -37,6 +37,11 @@ impl Finding {
         Self { skipped: Some(reason.to_owned()), ..Self::default() }
     }
 
+    /// Of a probe that could not be held to its end; standard error says why.
+    pub(crate) fn broken() -> Self {
+        Self { faults: vec!["it broke off, see above".to_owned()], ..Self::default() }
+    }
+
     pub(crate) fn saw(&mut self, what: impl Into<String>) {
         self.observed.insert(what.into());
     }
