@@ -330,7 +330,10 @@ impl Guard<'_> {
         self.armed = false;
         match said {
             Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
-            Err(Silence::Late | Silence::Flood) => Some(self.holding.end()),
+            Err(Silence::Late | Silence::Flood) => {
+                self.holding.doubt();
+                Some(self.holding.end())
+            }
             Err(Silence::Gone(_)) => None,
         }
     }

@@ -24,6 +24,8 @@ const OLDEST_API: (usize, usize) = (1, 41);
 const PING: Duration = Duration::from_secs(2);
 /// Longest wait for the engine's word on a container that ended.
 const FATE: Duration = Duration::from_secs(1);
+/// How long after its end the engine may still say that a container was out of memory.
+const AFTERWARDS: Duration = Duration::from_millis(250);
 
 /// A Docker engine that may or may not be there.
 #[derive(Debug)]
@@ -176,7 +178,7 @@ impl Engine {
     }
 
     /// Whether the kernel ended a process of a container that is gone for want of memory, from the
-    /// engine's log of events. The engine hears of that before it hears of the container's end.
+    /// engine's log of events.
     pub(super) async fn starved(&self, id: &str) -> bool {
         let Ok(docker) = self.client() else { return false };
         let filters = HashMap::from([
@@ -186,9 +188,16 @@ impl Engine {
         let until = unix_seconds().saturating_add(FATE.as_secs()).to_string();
         let options =
             EventsOptionsBuilder::default().since("0").until(&until).filters(&filters).build();
-        let first = async { Box::pin(docker.events(Some(options))).next().await };
-        let said = tokio::time::timeout(FATE, first).await.ok().flatten();
-        said.and_then(Result::ok).is_some_and(|event| event.action.as_deref() == Some("oom"))
+        let mut events = Box::pin(docker.events(Some(options)));
+        let mut patience = FATE;
+        // Which of the two the engine hears first is a matter of chance.
+        while let Ok(Some(Ok(event))) = tokio::time::timeout(patience, events.next()).await {
+            match event.action.as_deref() {
+                Some("oom") => return true,
+                _ => patience = AFTERWARDS,
+            }
+        }
+        false
     }
 
     /// Removes a container, running or not, with its anonymous volumes. One that is gone or going

@@ -105,9 +105,8 @@ impl Holding {
         }
     }
 
-    /// Ends a call that has no report yet. A container that is the call's own is killed at once. One
-    /// that is shared gets no further calls, and those that it has go on: its runner ends the one
-    /// whose stream is reset, which happens when the stream is dropped.
+    /// Ends a call that has no report yet. A container that is the call's own is killed at once. In one
+    /// that is shared the runner ends the call when its stream is reset, by the stream's drop.
     pub(super) fn end(&self) -> Killer {
         match self {
             Self::Own(own) => {
@@ -115,10 +114,15 @@ impl Holding {
                 own.taken.member.link().cut();
                 killer
             }
-            Self::Shared { worker, .. } => {
-                worker.doubtful.store(true, Ordering::Relaxed);
-                Killer::Runner.count()
-            }
+            Self::Shared { .. } => Killer::Runner.count(),
+        }
+    }
+
+    /// The runner did not answer a call, or broke the rules. One that is shared gets no further calls,
+    /// and those that it has go on.
+    pub(super) fn doubt(&self) {
+        if let Self::Shared { worker, .. } = self {
+            worker.doubtful.store(true, Ordering::Relaxed);
         }
     }
 

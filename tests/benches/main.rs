@@ -22,6 +22,7 @@ mod engine;
 mod faults;
 mod flood;
 mod measure;
+mod overshoot;
 mod policy;
 mod stage;
 mod start;
@@ -31,7 +32,8 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 8] = ["start", "dry", "policy", "worker", "warm", "sustained", "flood", "faults"];
+const ALL: [&str; 9] =
+    ["start", "dry", "policy", "worker", "warm", "sustained", "overshoot", "flood", "faults"];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.
@@ -59,6 +61,7 @@ async fn run(name: &str) -> bool {
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "sustained" => sustained::run().await,
+        "overshoot" => overshoot::run().await,
         "flood" => return flood::run().await,
         _ => return faults::run().await,
     }

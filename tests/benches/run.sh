@@ -31,6 +31,11 @@ warm.p50                      <  5
 warm.p99                      <  20
 warm.ratio                    >= 30
 sustained.ratio               >= 90
+overshoot.spin.p99            <  50
+overshoot.threads.p99         <  50
+overshoot.deaf.p99            <  50
+overshoot.stopped_group.p99   <  50
+overshoot.stopped_runner.p99  <  50
 flood.yes.growth              <  8
 flood.stderr.growth           <  8
 flood.one_line.growth         <  8

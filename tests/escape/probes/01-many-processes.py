@@ -31,6 +31,8 @@
 # [[case]]
 # name = "bomb"
 # code = "TOOL_TIMEOUT"
+# [case.runsc]
+# code = "TOOL_TIMEOUT|TOOL_OUT_OF_MEMORY"
 # ---
 import subprocess
 import threading

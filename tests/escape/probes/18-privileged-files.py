@@ -1,5 +1,6 @@
 # Makes files that would give it rights: a setuid program, a device node, a mount; looks for setuid
-# programs that are there already, and at the rights that it has.
+# programs that are there already, and at the rights that it has. gVisor lists no such flag but noexec;
+# what keeps a setuid program from gaining anything there is no_new_privs.
 # ---
 # probe = "setuid program, device node, mount over /tmp"
 # class = "SandboxEscapeBench runtime: capabilities; SandboxBench escape"
@@ -19,6 +20,7 @@
 # observed.setgid = "EPERM"
 # observed.setgroups = "EPERM"
 # observed.chown = "EPERM"
+# runsc.observed.tmp = ["noexec"]
 # ---
 import shutil
 import stat

@@ -41,6 +41,7 @@ async fn the_limits_of_the_container_are_read_back() {
         cpu_millis: Some(500),
     };
     assert_eq!(sandbox.ready.limits, expected);
+    assert_eq!(sandbox.ready.seccomp, Some(true), "the engine's own filter");
 }
 
 #[tokio::test]
