@@ -86,9 +86,15 @@ pub(crate) async fn descriptors(scene: Scene<'_>) {
         finding.check(gone, || format!("`{line}` gave {}", short(&reply)));
     }
     for (index, program) in programs.iter().enumerate() {
-        let reply = daemon.call(&format!("hostile.p{index}"), &json!({})).await;
-        let cause = reply["error"]["details"]["cause"] == "not_started";
-        finding.check(cause, || format!("`{program}` gave {}", short(&reply)));
+        let answer = daemon.try_call(request(&format!("hostile.p{index}"), "{}")).await;
+        let reply = match &answer {
+            Ok(reply) => parsed(reply),
+            Err(status) => crate::site::Run::refused(status),
+        };
+        let stopped = reply["error"]["details"]["cause"] == "not_started";
+        // Debian's gVisor breaks down over the first of them, and only that sandbox is gone.
+        let gone = site.runtime() == Runtime::Runsc && code(&reply) == "SANDBOX_UNAVAILABLE";
+        finding.check(stopped || gone, || format!("`{program}` gave {}", short(&reply)));
     }
     finding.saw(format!(
         "{} keys refused at load, {} programs not started",

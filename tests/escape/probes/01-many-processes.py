@@ -1,6 +1,7 @@
 # Starts processes and threads until it may start no more. 24 are allowed to a tool, its own among
 # them, so exactly 23 more; a bomb that takes no refusal is ended by its wall time. gVisor's kernel
-# counts a user's processes, of which the runner is none, and tells the runner of no refusal.
+# counts a user's processes, of which the runner is none, and tells the runner of no refusal. A bomb can
+# take that kernel to the limit of its own threads on the host, and it ends with all in it.
 # ---
 # probe = "fork bomb, threads, vfork storm"
 # class = "SandboxBench escape: resource exhaustion"
@@ -32,7 +33,7 @@
 # name = "bomb"
 # code = "TOOL_TIMEOUT"
 # [case.runsc]
-# code = "TOOL_TIMEOUT|TOOL_OUT_OF_MEMORY"
+# code = "TOOL_TIMEOUT|TOOL_OUT_OF_MEMORY|PROCESS_LIMIT|SANDBOX_UNAVAILABLE"
 # ---
 import subprocess
 import threading
