@@ -138,9 +138,8 @@ impl Load<'_> {
 
     fn read_profiles(&mut self) {
         for (name, stem) in self.list("sandbox") {
-            let read =
-                read_text(&self.root.join(&name))
-                    .and_then(|text| profile::parse(&stem, &text, &self.seccomp));
+            let read = read_text(&self.root.join(&name))
+                .and_then(|text| profile::parse(&stem, &text, &self.seccomp));
             let kept = self.previous.and_then(|(old, _)| old.profiles.get(&name)).cloned();
             let profile = match read.and_then(|profile| self.use_or_keep(profile, kept.as_ref())) {
                 Ok(profile) => profile,

@@ -14,8 +14,8 @@ use super::*;
 use crate::admission::Admitted;
 use crate::call::{Call, Code, File};
 use crate::catalog::{
-    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Seccomp, Stdin, Target,
-    Tier,
+    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Seccomp, Stdin,
+    Target, Tier,
 };
 use crate::schema::Arguments;
 

@@ -72,9 +72,8 @@ fn prepare() -> io::Result<UnixStream> {
 /// What children inherit.
 pub(crate) fn restrict() -> io::Result<()> {
     set_no_new_privs(true)?;
-    let lower = |resource, most| {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
-    };
+    let lower =
+        |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     lower(Resource::Core, 0)?;
     // Linux takes any lower limit. gVisor refuses to set these two, and shares them with nobody.
     lower(Resource::Msgqueue, 0).ok();
