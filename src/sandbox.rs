@@ -21,6 +21,7 @@ mod pool;
 mod recipe;
 mod seccomp;
 mod secrets;
+mod share;
 mod sight;
 mod teardown;
 mod teller;
@@ -42,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::File;
-use crate::catalog::{EgressRule, LONGEST_WALL, Limits, Profile, Tier, Tool};
+use crate::catalog::{LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
 use egress::{Keyring, Pass};
@@ -263,14 +264,9 @@ impl Sandbox {
         let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
         let mut heard = Heard::veiled(keyring.veil());
-        let pass = |rules: &Vec<EgressRule>| Pass {
-            rules: rules.clone(),
-            tighter: order.profile.egress_limits,
-            keyring,
-        };
-        let pass = order.profile.egress.as_ref().map(pass);
-        let seat =
-            pass.map(|pass| link.desk().seat(&parcel.request.nonce, pass, &self.hub.config.gate));
+        let nonce = &parcel.request.nonce;
+        let seat = pass(&order.profile, keyring)
+            .map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
         let mut guard = Guard { holding: &grant.holding, sight, armed: true };
         let mut teller = Teller::new(events);
@@ -289,7 +285,7 @@ impl Sandbox {
             Ok(report) => verdict::judge(report, shared),
             Err(silence) => self.explain(silence, heard.started, &grant.holding).await,
         };
-        let report = said.unwrap_or_else(|_silence| silent(&heard));
+        let report = said.unwrap_or_else(|_silence| silent(&heard, begun.elapsed()));
         let tool = Duration::from_micros(report.wall_us);
         let (end, http, stdout) = answer(order, end, heard.stdout);
         Ok(Outcome {
@@ -387,6 +383,12 @@ impl Drop for Guard<'_> {
     }
 }
 
+/// What the gate has to know of a call; `None` where no port is opened.
+fn pass(profile: &Profile, keyring: Arc<Keyring>) -> Option<Pass> {
+    let rules = profile.egress.clone()?;
+    Some(Pass { rules, tighter: profile.egress_limits, keyring })
+}
+
 fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>) -> Seen {
     let member = grant.holding.member();
     Seen {
@@ -436,13 +438,16 @@ fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Reque
 }
 
 /// What is known of a call without a report.
-fn silent(heard: &Heard) -> Report {
+fn silent(heard: &Heard, took: Duration) -> Report {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     Report {
         nonce: String::new(),
         exit: switchboard_runner::Exit::NotStarted(String::new()),
         stopped: None,
-        wall_us: 0,
+        wall_us: match heard.started {
+            true => u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            false => 0,
+        },
         cpu_us: 0,
         peak_bytes: 0,
         stdout_bytes: length(&heard.stdout),

@@ -17,6 +17,7 @@ use super::order::Scope;
 use super::pool::{Asked, Pools, Taken, Who};
 use super::recipe::{Images, Key, Recipe};
 use super::secrets::Vault;
+use super::share::Share;
 use super::teardown::Reaper;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
@@ -49,7 +50,7 @@ pub(super) struct Hub {
     /// When a container last made room for a call of another kind.
     pub(super) evicted: Mutex<Option<Instant>>,
     /// What each caller may have of the containers.
-    pub(super) shares: Mutex<HashMap<Who, Arc<Semaphore>>>,
+    pub(super) shares: Mutex<HashMap<Who, Arc<Share>>>,
     pub(super) readiness: watch::Sender<Readiness>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -95,7 +96,7 @@ pub(super) enum Holding {
 pub(super) struct Own {
     taken: Taken,
     hub: Arc<Hub>,
-    _share: OwnedSemaphorePermit,
+    _share: Option<OwnedSemaphorePermit>,
     _counted: Counted,
 }
 
@@ -177,9 +178,8 @@ impl Hub {
         patience: Duration,
     ) -> Result<Grant, Error> {
         let until = Instant::now() + patience;
-        let share = tokio::time::timeout(patience, self.share(who).acquire_owned()).await;
-        let share = share.map_err(|_elapsed| self.waited(patience))?;
-        let share = share.map_err(|_closed| Self::stopping())?;
+        let share = self.share(who).enter(patience, &self.config).await;
+        let share = share?.ok_or_else(|| self.waited(patience))?;
         let left = until.saturating_duration_since(Instant::now());
         let (taken, pool) = self.obtain(recipe, who, left).await?;
         let counted = Counted::new("in_use");
@@ -188,13 +188,13 @@ impl Hub {
     }
 
     /// The containers that one caller may have in use at once, so that others find some too.
-    fn share(&self, who: &Who) -> Arc<Semaphore> {
+    fn share(&self, who: &Who) -> Arc<Share> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if shares.len() >= REMEMBERED {
-            shares.retain(|_, share| Arc::strong_count(share) > 1);
+            shares.retain(|_, share| Arc::strong_count(&share.places) > 1);
         }
         let most = self.config.share();
-        Arc::clone(shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Semaphore::new(most))))
+        Arc::clone(shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Share::new(most))))
     }
 
     async fn obtain(

@@ -79,7 +79,7 @@ impl Tools {
         }
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
-        let run = async move { pipeline.call(call, entered, &caller, events).await };
+        let run = async move { Box::pin(pipeline.call(call, entered, &caller, events)).await };
         Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
     }
 

@@ -32,7 +32,8 @@ impl Policies {
     }
 
     fn load_with(&self, previous: Option<&Catalog>) -> Catalog {
-        let previous = previous.map(|old| -> (_, Usable<'_>) { (old, &|_| Ok(())) });
+        let usable: Usable<'_> = &|_| Ok(());
+        let previous = previous.map(|catalog| (catalog, usable));
         Catalog::load_with(self.root(), &|_| Some("id".to_owned()), previous)
     }
 
