@@ -4,7 +4,6 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::print_stderr,
@@ -64,7 +63,8 @@ fn plan() -> Result<Plan, String> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_default();
-        let number: u64 = value.parse().map_err(|_| format!("{word} `{value}`: not a number"))?;
+        let number: u64 =
+            value.parse().map_err(|_bad| format!("{word} `{value}`: not a number"))?;
         match word.as_str() {
             "--calls" => plan.calls = number as usize,
             "--kills" => plan.kills = number as usize,
