@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the sandbox images from this repository and the host's Debian or Ubuntu packages; no image
 # registry is asked. The same inputs give the same layers and ids.
-# usage: build.sh [--digests FILE] [--fresh] [runner|shell|python|all]...
+# usage: build.sh [--digests FILE] [--fresh] [runner|shell|python|ocr|all]...
 #   --digests FILE   where to write reference and id of each image (default target/images.toml)
 #   --fresh          fetch packages again even if nothing has changed here
 set -euo pipefail
@@ -12,6 +12,7 @@ target=${CARGO_TARGET_DIR:-$repo/target}
 digests=$target/images.toml
 fresh=
 wanted=()
+all=(base shell python ocr)
 # Newer times are set back to this one (2025-01-01), so that builds do not differ by their time.
 export SOURCE_DATE_EPOCH=1735689600
 created=2025-01-01T00:00:00Z
@@ -24,14 +25,14 @@ while [ $# -gt 0 ]; do
     case $1 in
         --digests) digests=${2:?--digests needs a file}; shift ;;
         --fresh) fresh=1 ;;
-        all) wanted+=(base shell python) ;;
+        all) wanted+=("${all[@]}") ;;
         runner) wanted+=(base) ;;
-        shell | python) wanted+=("$1") ;;
+        shell | python | ocr) wanted+=("$1") ;;
         *) sed -n '2,6p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
     esac
     shift
 done
-[ ${#wanted[@]} -gt 0 ] || wanted=(base shell python)
+[ ${#wanted[@]} -gt 0 ] || wanted=("${all[@]}")
 docker version > /dev/null 2>&1 || fail "no Docker engine answers; run deploy/engine.sh first"
 work=$target/images
 mkdir -p "$work" "$(dirname "$digests")"
@@ -42,17 +43,18 @@ case $(uname -m) in
     *) fail "no images for the machine type $(uname -m)" ;;
 esac
 
-# --- the runner ------------------------------------------------------------------------------
+# --- our programs ------------------------------------------------------------------------------
 
 # A target of its own: static linking must not reach build scripts and macros.
 flags=CARGO_TARGET_$(echo "$triple" | tr 'a-z-' 'A-Z_')_RUSTFLAGS
 (
     cd "$repo"
     export "$flags=-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix=$repo=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
-    cargo build --quiet --locked --package switchboard-runner --bin runner \
+    cargo build --quiet --locked --package switchboard-runner --package switchboard-ocr --bins \
         --profile runner --target "$triple" --target-dir "$target"
-) || fail "the runner does not build"
-runner=$target/$triple/runner/runner
+) || fail "the programs of the images do not build"
+programs=$target/$triple/runner
+runner=$programs/runner
 
 # --- layers ----------------------------------------------------------------------------------
 
@@ -66,6 +68,7 @@ runner_layer() { # IMAGE TAR
     local root
     root=$(mktemp -d "$work/root.XXXXXX")
     install -m 0555 "$runner" "$root/runner"
+    [ -z "$PROGRAM" ] || install -D -m 0555 "$programs/$PROGRAM" "$root/usr/bin/$PROGRAM"
     if [ "$1" = base ]; then
         mkdir -p "$root/etc" "$root/tmp" "$root/proc" "$root/sys" "$root/dev"
         printf 'root:x:0:0:root:/:/nonexistent\ntool:x:10001:10001:tool:/tmp:/nonexistent\n' \
@@ -174,10 +177,12 @@ assemble() { # IMAGE REFERENCE LAYER...
 
 build() { # IMAGE
     local image=$1 reference old layers=() packages
+    PROGRAM=""
     . "$here/$image/image.sh"
     reference=switchboard/$NAME:latest
     packages=$(cat "$here/build.sh" "$here/trim.sh" "$here/$image/image.sh" /etc/os-release | digest)
-    inputs=$(printf '%s %s %s' "$packages" "$(digest "$runner")" "$arch" | digest)
+    inputs=$(cat "$runner" ${PROGRAM:+"$programs/$PROGRAM"} | digest)
+    inputs=$(printf '%s %s %s' "$packages" "$inputs" "$arch" | digest)
     old=$(docker image inspect -f '{{.Id}} {{index .Config.Labels "switchboard.inputs"}}' \
         "$reference" 2> /dev/null || true)
     if [ "${old#* }" = "$inputs" ] && [ -z "$fresh" ]; then
@@ -201,7 +206,7 @@ build() { # IMAGE
 record() {
     local image id
     echo "# written by sandbox-images/build.sh"
-    for image in base shell python; do
+    for image in "${all[@]}"; do
         . "$here/$image/image.sh"
         id=$(docker image inspect -f '{{.Id}}' "switchboard/$NAME:latest" 2> /dev/null) || continue
         printf '\n[image.%s]\nreference = "switchboard/%s:latest"\nid = "%s"\n' "$NAME" "$NAME" "$id"

@@ -1,9 +1,10 @@
-//! Room 1: who calls, and whether there is room for one call more. [`Call`] and [`Peer`] in,
-//! [`Admitted`] out. Does not know which tools exist; the per-tool meter is asked once it is known.
+//! Room 1: who calls, and whether there is room for one call more. A [`Peer`] in, its [`Caller`]
+//! out; a [`Call`] and its caller in, [`Admitted`] out. Does not know which tools exist; the per-tool meter is asked once it is known.
 
+mod identity;
 mod rates;
 
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::{Call, Code, Failure};
+use identity::Identity;
 use rates::Rates;
+
+pub use identity::{
+    Caller, Link, NewToken, Peer, Rules as IdentityRules, Unproven, User, mint, names,
+};
 
 /// Rates, in-flight limits and the names of local users.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -27,6 +33,8 @@ pub struct Config {
     pub in_flight_per_caller: u32,
     /// Names, tenants and roles of local users who call over the Unix socket.
     pub users: Vec<User>,
+    /// How other callers are known.
+    pub identity: IdentityRules,
 }
 
 impl Default for Config {
@@ -37,6 +45,7 @@ impl Default for Config {
             in_flight: 1024,
             in_flight_per_caller: 256,
             users: Vec::new(),
+            identity: IdentityRules::default(),
         }
     }
 }
@@ -48,46 +57,6 @@ pub struct Limit {
     pub per_second: Option<u32>,
     /// Calls in flight.
     pub in_flight: Option<u32>,
-}
-
-/// What a local user is called.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct User {
-    /// Numeric user id, as the kernel reports it for the socket's peer.
-    pub uid: u32,
-    /// Caller name; default `uid:N`.
-    pub name: Option<String>,
-    /// Tenant; default `default`.
-    pub tenant: Option<String>,
-    /// Roles beside `local`.
-    #[serde(default)]
-    pub roles: Vec<String>,
-}
-
-/// The other end of a connection, as the transport knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
-    /// A process on this machine, over the Unix socket.
-    Unix {
-        /// Its user id, from the kernel.
-        uid: u32,
-    },
-    /// A connection to the loopback TCP listener.
-    Loopback(SocketAddr),
-    /// This daemon itself, or a test of it.
-    Inside,
-}
-
-/// Who sent a call.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Caller {
-    /// Stable name, for example `uid:1000` or `loopback`.
-    pub name: String,
-    /// The tenant whose data the caller may touch; scopes cache and duplicates.
-    pub tenant: String,
-    /// Roles that policies can name.
-    pub roles: Vec<String>,
 }
 
 /// A call whose sender is known and which is inside every rate and in-flight limit.
@@ -134,6 +103,22 @@ pub enum Error {
     /// The daemon is on its way out.
     #[error("the daemon is shutting down")]
     Draining,
+    /// A file with tokens or keys cannot be used.
+    #[error("cannot use `{path}`: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A setting cannot be used.
+    #[error("the configuration key `{key}` is wrong: {reason}")]
+    Setting {
+        /// The key.
+        key: &'static str,
+        /// What is wrong and how to mend it.
+        reason: String,
+    },
 }
 
 impl Error {
@@ -142,61 +127,56 @@ impl Error {
         let code = match self {
             Self::Rate { .. } | Self::InFlight { .. } => Code::RateLimited,
             Self::Draining => Code::Draining,
+            Self::File { .. } | Self::Setting { .. } => Code::Internal,
         };
         let retry_after = match self {
             Self::Rate { retry_after, .. } => *retry_after,
             Self::InFlight { .. } => Duration::from_millis(100),
-            Self::Draining => Duration::from_secs(1),
+            Self::Draining | Self::File { .. } | Self::Setting { .. } => Duration::from_secs(1),
         };
         Failure { retry_after: Some(retry_after), ..Failure::new(code, self.to_string()) }
     }
 }
 
-/// Admits calls.
+/// Knows callers and admits calls.
 #[derive(Debug)]
 pub struct Admission {
-    config: Config,
+    identity: Identity,
     rates: Rates,
     draining: AtomicBool,
 }
 
 impl Admission {
-    /// Sets up the limits.
-    pub fn new(config: Config) -> Self {
-        Self { rates: Rates::new(&config), config, draining: AtomicBool::new(false) }
+    /// Sets up the limits, and reads the files that callers are known by.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Ok(Self {
+            identity: Identity::new(&config)?,
+            rates: Rates::new(config),
+            draining: AtomicBool::new(false),
+        })
     }
 
     /// Tells who is at the other end, without admitting anything.
-    pub fn identify(&self, peer: &Peer) -> Caller {
-        let (name, user) = match peer {
-            Peer::Unix { uid } => {
-                (format!("uid:{uid}"), self.config.users.iter().find(|user| user.uid == *uid))
-            }
-            Peer::Loopback(_) => ("loopback".to_owned(), None),
-            Peer::Inside => ("switchboard".to_owned(), None),
-        };
-        let mut roles = vec!["local".to_owned()];
-        roles.extend(user.iter().flat_map(|user| user.roles.iter().cloned()));
-        Caller {
-            name: user.and_then(|user| user.name.clone()).unwrap_or(name),
-            tenant: user
-                .and_then(|user| user.tenant.clone())
-                .unwrap_or_else(|| "default".to_owned()),
-            roles,
-        }
+    pub fn identify(&self, peer: &Peer) -> Result<Caller, Unproven> {
+        self.identity.identify(peer).inspect_err(|why| {
+            metrics::counter!("switchboard_admission_unproven_total", "reason" => why.as_str())
+                .increment(1);
+        })
+    }
+
+    /// Reads the files that callers are known by again. What was read before stays in force when
+    /// one of them is broken.
+    pub fn reload(&self) -> Result<(), Error> {
+        self.identity.reload()
     }
 
     /// Admits a call, or says when to come back. The permits are returned when the call is dropped.
-    pub fn admit(&self, call: Call, peer: &Peer) -> Result<Admitted, Error> {
+    pub fn admit(&self, call: Call, caller: Caller) -> Result<Admitted, Error> {
         if self.draining.load(Ordering::Acquire) {
             return Err(Error::Draining);
         }
-        let caller = self.identify(peer);
-        let admitted = self.rates.enter(&caller.name).map(|permits| Admitted {
-            call,
-            caller,
-            _permits: permits,
-        });
+        let permits = self.rates.enter(&caller);
+        let admitted = permits.map(|permits| Admitted { call, caller, _permits: permits });
         let outcome = if admitted.is_ok() { "admitted" } else { "refused" };
         metrics::counter!("switchboard_admission_calls_total", "outcome" => outcome).increment(1);
         admitted

@@ -1,11 +1,15 @@
 //! One call as it arrived, and the stable codes with which a reply can fail. Shared by all rooms;
 //! everything else lives in the room that makes it.
 
+mod file;
+
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use file::{File, FileFacts, MAX_FILES, MAX_FILES_BYTES, is_file_name};
 
 /// Names one call for ever: a UUID of version 7, so that ids sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +50,10 @@ pub struct Call {
     pub tool: String,
     /// The arguments as JSON text, exactly as they came.
     pub arguments_json: String,
+    /// Files that the tool can read.
+    pub files: Vec<File>,
+    /// Names of the files that the caller wants back.
+    pub output_files: Vec<String>,
     /// Groups the calls of one conversation or run; empty when the caller named none.
     pub conversation: String,
     /// Set when the caller wants an equal call answered from the first one's reply.
@@ -64,11 +72,18 @@ impl Call {
             named: false,
             tool: tool.into(),
             arguments_json: arguments_json.into(),
+            files: Vec::new(),
+            output_files: Vec::new(),
             conversation: String::new(),
             idempotency_key: None,
             deadline: None,
             received: Instant::now(),
         }
+    }
+
+    /// What the call's files add to its identity; empty without any.
+    pub fn files_digest(&self) -> String {
+        file::digest(&self.files, &self.output_files)
     }
 
     /// Time left until the deadline; `None` without one, zero once it has passed.

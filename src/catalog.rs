@@ -5,6 +5,7 @@ mod build;
 mod digest;
 mod error;
 mod file;
+mod files;
 mod http;
 mod lint;
 mod load;
@@ -15,6 +16,8 @@ mod openapi;
 mod pattern;
 mod profile;
 mod resolve;
+mod seccomp;
+mod secret;
 mod source;
 mod target;
 #[cfg(test)]
@@ -31,11 +34,17 @@ use serde_json::Value;
 use crate::admission::{Admitted, Limit};
 
 pub use error::Error;
+pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
 pub use lint::{Finding, lint};
-pub use load::{Images, import};
+pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
-pub use profile::{EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, worker_calls};
+pub use profile::{
+    EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread,
+    worker_calls,
+};
+pub use seccomp::{Condition, Seccomp, SeccompRule};
+pub use secret::{HostPort, Origin, Placement, Secret};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]
@@ -50,6 +59,8 @@ pub struct Tool {
     pub output_schema: Option<Value>,
     /// What runs.
     pub target: Target,
+    /// Files that go in and come out.
+    pub files: Files,
     /// The envelope it runs in.
     pub profile: Arc<Profile>,
     /// The source it came from: a manifest's file stem or an OpenAPI source's name.
@@ -161,6 +172,8 @@ pub struct Catalog {
     files: BTreeMap<String, Vec<Arc<Tool>>>,
     /// Profiles by their file.
     profiles: BTreeMap<String, Arc<Profile>>,
+    /// Seccomp profiles by their file.
+    seccomp: BTreeMap<String, Arc<Seccomp>>,
     problems: Vec<Problem>,
     digest: String,
 }

@@ -4,12 +4,14 @@
 mod call;
 mod client;
 mod doctor;
+mod files;
 mod health;
 mod janitor;
 mod ledger;
 mod offline;
 mod print;
 mod serve;
+mod token;
 mod tools;
 
 use std::fmt::Display;
@@ -43,6 +45,8 @@ enum Command {
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
     Health(health::Options),
+    /// Make a bearer token for a caller, and its entry for the daemon's file of tokens.
+    Token(token::Options),
     /// Started by the daemon: removes what a killed daemon leaves.
     #[command(hide = true)]
     Janitor(janitor::Options),
@@ -108,6 +112,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Doctor(options) => doctor::run(options).await,
         Command::Health(options) => health::run(options).await,
+        Command::Token(options) => token::run(&options),
         Command::Janitor(options) => janitor::run(options).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();

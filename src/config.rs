@@ -1,6 +1,8 @@
 //! The daemon's configuration file: TOML, one table a room, every key with a default. Reads and
 //! checks it; each room documents its own table.
 
+mod stamp;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{admission, ledger, pipeline, sandbox, telemetry};
+
+pub use stamp::Stamp;
 
 /// The whole configuration. Relative paths are relative to the file's folder.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -54,9 +58,11 @@ pub struct Server {
     pub socket_mode: String,
     /// Permits a socket that every user of the machine may use.
     pub allow_world_socket: bool,
-    /// Loopback address for gRPC over TCP, for example `127.0.0.1:7431`; default none. Port 0
-    /// takes a free one. An address beyond loopback is refused: nothing authenticates it.
+    /// Address for gRPC over TCP, for example `127.0.0.1:7431`; default none. Port 0 takes a free
+    /// one. An address beyond loopback needs `tls`, and callers who prove who they are.
     pub tcp: Option<SocketAddr>,
+    /// TLS for `tcp`; default none.
+    pub tls: Option<Tls>,
     /// Address for `/healthz`, `/readyz` and `/metrics` over HTTP; default `127.0.0.1:9431`. Port 0
     /// takes a free one.
     pub metrics: Option<SocketAddr>,
@@ -76,11 +82,36 @@ impl Default for Server {
             socket_mode: "0660".into(),
             allow_world_socket: false,
             tcp: None,
+            tls: None,
             metrics: Some(SocketAddr::from(([127, 0, 0, 1], 9431))),
             health: None,
             drain_grace: Duration::from_secs(10),
             ready_file: None,
         }
+    }
+}
+
+/// TLS for the TCP listener. The files are read again when they change.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// PEM file with the certificate and those between it and the root.
+    pub certificate: PathBuf,
+    /// PEM file with its private key.
+    pub key: PathBuf,
+    /// PEM file with the roots that sign client certificates; default none, so that clients show
+    /// tokens.
+    pub client_ca: Option<PathBuf>,
+    /// Whether a client without a certificate may connect, to show a token instead; default false.
+    #[serde(default)]
+    pub client_optional: bool,
+}
+
+impl Tls {
+    /// Its files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let own = [&self.certificate, &self.key];
+        own.into_iter().chain(&self.client_ca).cloned().collect()
     }
 }
 
@@ -127,7 +158,7 @@ impl Config {
             .unwrap_or_default();
         config.anchor(&folder);
         config.sandbox.name_instance(&config.ledger.path);
-        config.server.check()?;
+        config.server.check(&config.admission.identity)?;
         Ok(config)
     }
 
@@ -138,7 +169,17 @@ impl Config {
             &mut self.sandbox.images,
             &mut self.ledger.path,
         ];
-        let named = [&mut self.server.ready_file, &mut self.sandbox.gate.extra_ca];
+        let identity = &mut self.admission.identity;
+        let named =
+            [&mut self.server.ready_file, &mut self.sandbox.gate.extra_ca, &mut identity.tokens];
+        if let Some(jwt) = &mut identity.jwt {
+            jwt.jwks = folder.join(&jwt.jwks);
+        }
+        if let Some(tls) = &mut self.server.tls {
+            tls.certificate = folder.join(&tls.certificate);
+            tls.key = folder.join(&tls.key);
+            tls.client_ca = tls.client_ca.as_ref().map(|path| folder.join(path));
+        }
         for path in paths.into_iter().chain(named.into_iter().flatten()) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&*path);
@@ -158,7 +199,12 @@ impl Server {
         )
     }
 
-    fn check(&self) -> Result<(), Error> {
+    /// Whether every caller over TCP proves who it is.
+    fn proves(&self, identity: &admission::IdentityRules) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some() || identity.has_tokens())
+    }
+
+    fn check(&self, identity: &admission::IdentityRules) -> Result<(), Error> {
         if self.mode()? & 0o007 != 0 && !self.allow_world_socket {
             return Err(Error::Value {
                 key: "server.socket_mode",
@@ -170,13 +216,16 @@ impl Server {
             });
         }
         match self.tcp {
-            Some(address) if !address.ip().is_loopback() => Err(Error::Value {
-                key: "server.tcp",
-                message: format!(
-                    "`{address}` can be reached from outside and nothing authenticates it; \
-                     listen on 127.0.0.1 or use the Unix socket"
-                ),
-            }),
+            Some(address) if !address.ip().is_loopback() && !self.proves(identity) => {
+                Err(Error::Value {
+                    key: "server.tcp",
+                    message: format!(
+                        "`{address}` can be reached from outside and callers would prove nothing; \
+                         give server.tls, and in it client_ca, or tokens in admission.identity; or \
+                         listen on 127.0.0.1"
+                    ),
+                })
+            }
             None if self.socket.as_os_str().is_empty() => Err(Error::Value {
                 key: "server.socket",
                 message: "neither a socket nor a TCP address is given".into(),

@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod schema;
 pub mod policy;
 pub mod sandbox;
+pub mod screen;
 pub mod normalize;
 pub mod ledger;
 pub mod telemetry;

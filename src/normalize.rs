@@ -3,6 +3,8 @@
 
 mod body;
 mod charset;
+mod files;
+mod flags;
 mod metadata;
 mod output;
 mod stream;
@@ -13,11 +15,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Code, Failure};
+use crate::call::{Call, Code, Failure, File};
 use crate::catalog::Tool;
 use crate::sandbox::{Outcome, Ran};
 use crate::schema::{Change, Schemas};
 
+pub use flags::Flag;
 pub use metadata::{Attempt, Metadata, Millis, Note};
 pub use output::Form;
 
@@ -40,6 +43,9 @@ pub struct Reply {
     pub error: Option<ReplyError>,
     /// How the reply came about.
     pub metadata: Metadata,
+    /// Files, of which `metadata.files` tells; their content is in no JSON.
+    #[serde(skip)]
+    pub files: Vec<File>,
 }
 
 /// Success or error.
@@ -73,8 +79,10 @@ pub fn shape(ran: Ran, schemas: &Schemas) -> Reply {
     let tool = checked.resolved.tool;
     let call = checked.resolved.admitted.call;
 
-    let content = output::read_outcome(&tool, &outcome);
+    let mut content = output::read_outcome(&tool, &outcome);
+    files::collect(&outcome, &mut content);
     let fault = verdict::judge(&tool, &outcome, &content)
+        .or_else(|| files::judge(&tool, &content))
         .or_else(|| misshapen(&tool, &outcome, &content, schemas));
     let mut metadata = Metadata::ran(&call, &tool, &outcome);
     metadata.repairs = checked.arguments.repairs;
@@ -103,6 +111,8 @@ fn finish(
     metadata.next_link = content.next_link;
     metadata.logs = content.logs;
     metadata.notes = content.notes;
+    metadata.flags = flags::find(&data, &metadata.logs, &metadata.stderr);
+    metadata.files = content.files.iter().map(|file| file.facts.clone()).collect();
     metadata.retry_after_ms =
         fault.as_ref().and_then(|fault| fault.failure.retry_after).map(Millis::from);
     let code = fault.as_ref().map_or("OK", |fault| fault.failure.code.as_str());
@@ -116,6 +126,7 @@ fn finish(
         data,
         error: fault.map(|fault| ReplyError::new(fault.failure, fault.retryable)),
         metadata,
+        files: content.files,
     }
 }
 
@@ -151,6 +162,7 @@ pub fn refuse(call: &Call, tool_name: &str, failure: &Failure, repairs: &[Change
         data: Value::Null,
         error: Some(ReplyError::new(failure.clone(), failure.code.retryable())),
         metadata,
+        files: Vec::new(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! One call through the seven rooms, in order: this file is their table of contents. A [`Call`] and
-//! its [`Peer`] in, a recorded [`Reply`] out, whatever happens on the way.
+//! its [`Caller`] in, a recorded [`Reply`] out, whatever happens on the way.
 
 mod control;
 mod error;
@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc::Sender;
 use tracing::Instrument;
 
-use crate::admission::{Admission, Caller, Peer};
+use crate::admission::{Admission, Caller};
 use crate::call::{Call, CallId};
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
@@ -85,8 +85,8 @@ impl Pipeline {
     }
 
     /// Takes the call's id; `None` when a running call has it.
-    pub fn enter(&self, id: &CallId, peer: &Peer) -> Option<Entered> {
-        self.running.enter(id, &self.admission.identify(peer).name)
+    pub fn enter(&self, id: &CallId, caller: &Caller) -> Option<Entered> {
+        self.running.enter(id, caller)
     }
 
     /// Runs one call to its recorded reply. Dropping the future ends the tool, but loses the record:
@@ -95,18 +95,17 @@ impl Pipeline {
         &self,
         call: Call,
         entered: Entered,
-        peer: &Peer,
+        caller: &Caller,
         events: Option<Sender<Event>>,
     ) -> Recorded {
-        let caller = self.admission.identify(peer);
-        let mut facts = Facts::new(&call, &caller);
+        let mut facts = Facts::new(&call, caller);
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
             let outcome = tokio::select! {
                 biased;
                 () = entered.cancelled() => Err(CallError::Cancelled),
                 () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
-                outcome = self.stages(call.clone(), peer, events, &mut facts) => outcome,
+                outcome = self.stages(call.clone(), caller, events, &mut facts) => outcome,
             };
             let reply = match outcome {
                 Ok(reply) => reply,
@@ -122,12 +121,12 @@ impl Pipeline {
     async fn stages(
         &self,
         call: Call,
-        peer: &Peer,
+        caller: &Caller,
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
         let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call.clone(), peer, &snapshot, facts)?;
+        let authorized = self.decide(call.clone(), caller, &snapshot, facts)?;
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
         let run = self.execute(&snapshot, authorized, events, facts);
@@ -139,11 +138,11 @@ impl Pipeline {
     fn decide(
         &self,
         call: Call,
-        peer: &Peer,
+        caller: &Caller,
         snapshot: &Snapshot,
         facts: &mut Facts,
     ) -> Result<Authorized, CallError> {
-        let admitted = facts.stage("admit", || self.admission.admit(call, peer))?;
+        let admitted = facts.stage("admit", || self.admission.admit(call, caller.clone()))?;
         let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
@@ -196,10 +195,10 @@ impl Pipeline {
     }
 
     /// Decides a call without running or recording it. It counts for the rates.
-    pub fn validate(&self, call: Call, peer: &Peer) -> Result<Preview, CallError> {
-        let mut facts = Facts::new(&call, &self.admission.identify(peer));
+    pub fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
+        let mut facts = Facts::new(&call, caller);
         let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call, peer, &snapshot, &mut facts)?;
+        let authorized = self.decide(call, caller, &snapshot, &mut facts)?;
         let checked = authorized.checked;
         Ok(Preview {
             tool_name: checked.resolved.tool.name.clone(),

@@ -189,6 +189,9 @@ impl Policies {
             let input = prepared.shape.express(&checked.arguments.value);
             parts.push(("input".to_owned(), input));
         }
+        if situation.reads.files {
+            parts.push(("files".to_owned(), schema::files(&resolved.admitted.call.files)?));
+        }
         let context = self.context(parts, caller, conversation, (prepared, &situation))?;
         let request = Request::new(
             uid(&self.names.caller, &caller.name),
@@ -230,7 +233,7 @@ impl Policies {
         let prepared = self.prepared(tool)?;
         let situation = self.situation(caller, &tool.name, prepared)?;
         let unknown = RestrictedExpression::new_unknown;
-        let parts = ["input", "attended"].map(|name| (name.to_owned(), unknown(name)));
+        let parts = ["input", "files", "attended"].map(|name| (name.to_owned(), unknown(name)));
         let conversation = || unknown("conversation");
         let context = self.context(parts.into(), caller, conversation, (prepared, &situation))?;
         let request = Request::builder()

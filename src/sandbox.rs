@@ -1,6 +1,7 @@
 //! Room 5: runs an authorized call in a sandbox and always removes it. [`Authorized`] in,
 //! [`Ran`] out. Takes no decision about the call; what came of it is shaped by the next room.
 
+mod cgroup;
 mod config;
 mod desk;
 mod egress;
@@ -11,17 +12,21 @@ mod facts;
 mod hub;
 mod janitor;
 mod keeper;
+mod kill;
 mod link;
 mod member;
 mod order;
 mod outcome;
 mod pool;
 mod recipe;
+mod seccomp;
+mod secrets;
 mod sight;
 mod teardown;
 mod teller;
 #[cfg(test)]
 mod tests;
+mod veil;
 mod verdict;
 
 use std::collections::HashMap;
@@ -30,22 +35,25 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use metrics::counter;
-use switchboard_runner::{Report, Request};
+use switchboard_runner::{Report, Request, Taken};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::{LONGEST_WALL, Limits, Tier, Tool};
+use crate::call::File;
+use crate::catalog::{EgressRule, LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
+use egress::{Keyring, Pass};
 use engine::Engine;
 use exchange::{Heard, Parcel, Silence, exchange};
-use hub::{Grant, Hub};
+use hub::{Grant, Holding, Hub};
 use member::{Registry, Yard};
 use order::Order;
 use pool::Pools;
 use recipe::{Images, Owner, Recipe};
+use secrets::Vault;
 use sight::Seen;
 use teardown::Reaper;
 use teller::Teller;
@@ -55,7 +63,8 @@ pub use egress::GateLimits;
 pub use error::{Error, Lack};
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
-pub use outcome::{EgressAttempt, End, Event, HttpAnswer, Outcome, PoolUse};
+pub use kill::Killer;
+pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
 /// Longest drain.
@@ -110,6 +119,7 @@ impl Sandbox {
             pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
+            vault: Vault::default(),
             capacity: Arc::new(Semaphore::new(config.containers())),
             creates: Arc::new(Semaphore::new(config.parallel())),
             changed: Notify::new(),
@@ -152,6 +162,10 @@ impl Sandbox {
                 }
             }
         }
+        let mut profiles: Vec<_> = tools.iter().map(|tool| Arc::clone(&tool.profile)).collect();
+        profiles.sort_by(|a, b| a.name.cmp(&b.name));
+        profiles.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        self.hub.vault.furnish(&profiles);
         let wanted = wanted.into_values().collect();
         *self.hub.lacking() = lacking;
         let drained = self.hub.pools().furnish(wanted, Instant::now());
@@ -178,6 +192,11 @@ impl Sandbox {
         Ok(Ran { authorized, outcome })
     }
 
+    /// Whether the values of a profile's secrets can be had; the reason when one never could.
+    pub fn check_secrets(&self, profile: &Arc<Profile>) -> Result<(), String> {
+        self.hub.vault.keyring(profile).map(drop).map_err(|error| error.line())
+    }
+
     /// Whether calls can be served, now and whenever it changes.
     pub fn readiness(&self) -> watch::Receiver<Readiness> {
         self.hub.readiness.subscribe()
@@ -202,6 +221,7 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
+        let keyring = self.hub.vault.keyring(&order.profile)?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
@@ -214,7 +234,7 @@ impl Sandbox {
             PoolUse::Cold => "cold",
         };
         counter!("switchboard_sandbox_pool_total", "use" => use_label).increment(1);
-        let outcome = self.serve(&order, &grant, events, (sight, queue)).await?;
+        let outcome = self.serve(&order, (&grant, keyring), events, (sight, queue)).await?;
         let end = verdict::label(&outcome.end);
         counter!("switchboard_sandbox_verdicts_total", "end" => end).increment(1);
         Ok(outcome)
@@ -224,7 +244,7 @@ impl Sandbox {
     async fn serve(
         &self,
         order: &Order,
-        grant: &Grant,
+        (grant, keyring): (&Grant, Arc<Keyring>),
         events: Option<mpsc::Sender<Event>>,
         (sight, queue): (&Sight, Duration),
     ) -> Result<Outcome, Error> {
@@ -234,40 +254,47 @@ impl Sandbox {
             limits.wall = limits.wall.min(left);
         }
         let shared = grant.holding.is_shared();
-        let request = request(order, &limits, !shared);
-        let parcel = Parcel::pack(&request, &order.stdin)?;
+        let recipe = &grant.holding.member().recipe;
+        let request = request(order, recipe, &limits, !shared);
+        let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
-        let seat = order
-            .profile
-            .egress
-            .as_ref()
-            .map(|rules| link.desk().seat(&request.nonce, rules, &self.hub.config.gate));
+        let mut heard = Heard::veiled(keyring.veil());
+        let pass = |rules: &Vec<EgressRule>| Pass {
+            rules: rules.clone(),
+            tighter: order.profile.egress_limits,
+            keyring,
+        };
+        let pass = order.profile.egress.as_ref().map(pass);
+        let seat =
+            pass.map(|pass| link.desk().seat(&parcel.request.nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
-        let (mut heard, mut teller) = (Heard::default(), Teller::new(events));
+        let mut guard = Guard { holding: &grant.holding, sight, armed: true };
+        let mut teller = Teller::new(events);
         let said = match link.open().await {
             Some(stream) => {
-                let bound = limits.wall + self.hub.config.grace();
+                let bound = limits.wall + self.hub.config.grace() + parcel.transfer();
                 exchange(stream.compat(), &parcel, bound, &mut teller, &mut heard).await
             }
             None => Err(Silence::Gone("the container ended before the call".to_owned())),
         };
-        if said == Err(Silence::Late) {
-            grant.holding.doubt();
-        }
+        let killed = guard.settle(&said);
+        heard.finish(&mut teller);
         drop(teller);
         let egress = seat.map(Seat::close).unwrap_or_default();
         let end = match &said {
             Ok(report) => verdict::judge(report, shared),
-            Err(silence) => self.explain(silence, heard.started),
+            Err(silence) => self.explain(silence, heard.started, &grant.holding).await,
         };
         let report = said.unwrap_or_else(|_silence| silent(&heard));
         let tool = Duration::from_micros(report.wall_us);
         let (end, http, stdout) = answer(order, end, heard.stdout);
         Ok(Outcome {
             end,
+            killed,
             stdout,
             stderr: heard.stderr.into(),
             http,
+            files: heard.given,
             stdout_bytes: report.stdout_bytes,
             stderr_bytes: report.stderr_bytes,
             oom_kills: report.oom_kills,
@@ -285,12 +312,43 @@ impl Sandbox {
     }
 
     /// The verdict when there is no report.
-    fn explain(&self, silence: &Silence, started: bool) -> End {
+    async fn explain(&self, silence: &Silence, started: bool, holding: &Holding) -> End {
         match silence {
+            Silence::Flood => End::OutputLimit,
             Silence::Gone(_) if self.hub.stop.is_cancelled() => End::Cancelled,
+            Silence::Gone(_) if holding.starved(&self.hub.yard.engine).await => End::OutOfMemory,
+            Silence::Gone(_) if holding.outgrew() => End::ProcessLimit,
             Silence::Gone(reason) => End::Lost(reason.clone()),
             Silence::Late if started => End::Timeout,
             Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
+        }
+    }
+}
+
+/// Ends the tool of a call that is dropped, and says so.
+struct Guard<'call> {
+    holding: &'call Holding,
+    sight: &'call Sight,
+    armed: bool,
+}
+
+impl Guard<'_> {
+    /// The call has come to its end by itself; kills what does not answer. Who ended the tool, when it
+    /// did not end by itself.
+    fn settle(&mut self, said: &Result<Report, Silence>) -> Option<Killer> {
+        self.armed = false;
+        match said {
+            Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
+            Err(Silence::Late | Silence::Flood) => Some(self.holding.end()),
+            Err(Silence::Gone(_)) => None,
+        }
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.sight.killed(self.holding.end());
         }
     }
 }
@@ -304,6 +362,7 @@ fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>)
         image_digest: member.recipe.key.image.clone(),
         container: member.id.clone(),
         limits,
+        killed: None,
         trail: seat.map(Seat::trail),
     }
 }
@@ -318,7 +377,7 @@ fn remaining(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
     Ok(Some(left))
 }
 
-fn request(order: &Order, limits: &Limits, last: bool) -> Request {
+fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Request {
     Request {
         nonce: uuid::Uuid::new_v4().simple().to_string(),
         argv: order.argv.clone(),
@@ -328,8 +387,17 @@ fn request(order: &Order, limits: &Limits, last: bool) -> Request {
         output_bytes: limits.output,
         open_files: u64::from(limits.open_files),
         file_bytes: limits.disk,
+        processes: recipe.guest_processes(),
+        memory_bytes: recipe.guest_memory(),
         egress: order.profile.egress.is_some(),
         last,
+        take: order
+            .files
+            .iter()
+            .map(|File { facts, .. }| Taken { name: facts.name.clone(), bytes: facts.bytes })
+            .collect(),
+        give: order.wanted.clone(),
+        give_bytes: order.wanted_bytes,
     }
 }
 
@@ -348,6 +416,7 @@ fn silent(heard: &Heard) -> Report {
         oom_kills: 0,
         forks_refused: 0,
         disk_full: false,
+        given: Vec::new(),
     }
 }
 

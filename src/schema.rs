@@ -2,6 +2,7 @@
 //! arguments read strictly, repaired where nothing is lost, and checked again. Runs nothing.
 
 mod canon;
+mod files;
 mod flaw;
 mod notation;
 mod reader;
@@ -20,6 +21,7 @@ use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
+pub use files::FileFault;
 pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
@@ -89,6 +91,9 @@ pub enum Error {
         /// Repairs that were tried and did not suffice.
         repairs: Vec<Change>,
     },
+    /// Files that the tool does not take, or does not give.
+    #[error("{}", .0.message)]
+    Files(FileFault),
     /// The tool's schema did not compile, or was never compiled.
     #[error(
         "the schema of the tool `{0}` could not be used when it was loaded: mend its definition"
@@ -135,6 +140,16 @@ impl Error {
             Self::Violations { violations, total, repairs } => {
                 json!({"violations": violations, "total": total, "repairs": repairs})
             }
+            Self::Files(fault) => json!({
+                "violations": [{
+                    "pointer": "",
+                    "kind": fault.kind,
+                    "message": fault.message,
+                    "expected": fault.expected,
+                    "got": fault.got,
+                }],
+                "repairs": [],
+            }),
             Self::NotCompiled(_) => {
                 return Failure::new(Code::Internal, self.to_string());
             }
@@ -177,10 +192,12 @@ impl Schemas {
         (Self { tools: compiled }, problems)
     }
 
-    /// Checks, and where needed repairs, the arguments of a call.
+    /// Checks, and where needed repairs, the arguments of a call, and checks its files.
     pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
         let text = &resolved.admitted.call.arguments_json;
-        let result = self.check_text(&resolved.tool, text);
+        let result = files::check(&resolved.tool, &resolved.admitted.call)
+            .map_err(Error::Files)
+            .and_then(|()| self.check_text(&resolved.tool, text));
         let outcome = match &result {
             Ok(arguments) if arguments.repairs.is_empty() => "ok",
             Ok(_) => "repaired",

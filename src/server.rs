@@ -7,6 +7,7 @@ mod janitor;
 mod listen;
 mod reload;
 mod signals;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
 /// Wires the rooms. What fails here leaves no container.
 async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
+    let admission = Admission::new(config.admission.clone())?;
     let ledger = Ledger::open(&config.ledger)?;
     if let Err(error) = config.sandbox.gate.load_roots() {
         tracing::warn!(%error, "tools cannot reach hosts over TLS");
@@ -75,7 +77,6 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     }
     let (snapshot, janitor) = prepared?;
     reload::report(&snapshot);
-    let admission = Admission::new(config.admission.clone());
     let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
     Ok((Daemon { config, pipeline, sandbox, tasks, calls, stop }, janitor))

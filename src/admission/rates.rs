@@ -8,7 +8,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Config, Error, Limit};
+use super::{Caller, Config, Error, Limit};
 
 /// Callers remembered before idle ones are forgotten.
 const REMEMBERED: usize = 4096;
@@ -55,29 +55,32 @@ fn permits(limit: u32) -> Arc<Semaphore> {
 }
 
 impl Rates {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         Self {
             all: RateLimiter::direct(quota(config.calls_per_second)),
             callers: RateLimiter::keyed(quota(config.calls_per_second_per_caller)),
             tools: Mutex::default(),
             in_flight: permits(config.in_flight),
             in_flight_of: Mutex::default(),
-            limits: config.clone(),
+            limits: config,
             clock: DefaultClock::default(),
         }
     }
 
     /// Takes one place in every limit, or none.
-    pub(super) fn enter(&self, caller: &str) -> Result<[OwnedSemaphorePermit; 2], Error> {
+    pub(super) fn enter(&self, caller: &Caller) -> Result<[OwnedSemaphorePermit; 2], Error> {
+        let Caller { name, tenant, .. } = caller;
+        // Tenants may have callers of the same name.
+        let key = format!("{tenant}/{name}");
         let own = self
-            .own_semaphore(caller)
+            .own_semaphore(&key)
             .try_acquire_owned()
-            .map_err(|_full| in_flight(format!("`{caller}`"), self.limits.in_flight_per_caller))?;
+            .map_err(|_full| in_flight(format!("`{name}`"), self.limits.in_flight_per_caller))?;
         let shared = Arc::clone(&self.in_flight)
             .try_acquire_owned()
             .map_err(|_full| in_flight("the daemon".to_owned(), self.limits.in_flight))?;
-        self.callers.check_key(&caller.to_owned()).map_err(|until| Error::Rate {
-            scope: format!("`{caller}`"),
+        self.callers.check_key(&key).map_err(|until| Error::Rate {
+            scope: format!("`{name}`"),
             per_second: self.limits.calls_per_second_per_caller,
             retry_after: until.wait_time_from(self.clock.now()),
         })?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::digest::digest;
 use super::file::Fault;
-use super::{Profile, Repair, Risk, Target, Tier, Tool};
+use super::{Files, Profile, Repair, Risk, Target, Tier, Tool, files};
 use crate::admission::Limit;
 
 /// Everything a file says about one tool; the profile is only named.
@@ -20,6 +20,7 @@ pub(super) struct Tooling {
     pub(super) input_schema: Value,
     pub(super) output_schema: Option<Value>,
     pub(super) target: Target,
+    pub(super) files: Files,
     pub(super) profile: String,
     pub(super) operation: Option<String>,
     pub(super) risk: Risk,
@@ -45,12 +46,14 @@ pub(super) fn finish(
         );
         return Err(Fault::new("profile", message));
     }
+    files::check(&tooling.files, &tooling.target, profile)?;
     let mut tool = Tool {
         name: tooling.name,
         description: tooling.description,
         input_schema: tooling.input_schema,
         output_schema: tooling.output_schema,
         target: tooling.target,
+        files: tooling.files,
         profile: Arc::clone(profile),
         source: source.to_owned(),
         operation: tooling.operation,
@@ -75,6 +78,7 @@ fn definition(tool: &Tool, image: &str) -> Value {
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
         "target": tool.target,
+        "files": tool.files,
         "profile": *tool.profile,
         "image": image,
         "source": tool.source,

@@ -253,6 +253,22 @@ pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A template with `x` in place of each name: what its author wrote literally.
+pub(super) fn outline(template: &str) -> String {
+    pieces(template)
+        .into_iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Name(_) => "x",
+        })
+        .collect()
+}
+
+/// Whether a path holds `.` or `..`, which would lead out of where it seems to be.
+pub(super) fn has_dot_segments(path: &str) -> bool {
+    path.split('/').any(|part| matches!(part, "." | ".."))
+}
+
 /// A server URL that can be called: http or https, a host, nothing but a path behind it. Returns
 /// it without a trailing slash.
 pub(super) fn check_server(text: &str) -> Result<String, String> {

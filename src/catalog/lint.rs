@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Catalog, Target, Tool};
+use super::{Catalog, Place, Placement, Target, Tool};
 
 /// More arguments than this are hard to fill.
 const MAX_ARGUMENTS: usize = 5;
@@ -72,6 +72,9 @@ fn look(tool: &Tool, findings: &mut Vec<Finding>) {
     }
     if let Some(message) = unreachable_server(tool) {
         add(String::new(), "egress", message);
+    }
+    for message in overruled(tool) {
+        add(String::new(), "secret", message);
     }
 }
 
@@ -224,19 +227,58 @@ fn unreachable_server(tool: &Tool) -> Option<String> {
     let host = url.host_str()?.trim_matches(['[', ']']);
     let port = url.port_or_known_default()?;
     let rules = tool.profile.egress.as_deref().unwrap_or_default();
-    let fits = rules.iter().any(|rule| {
-        let same = match rule.host.strip_prefix("*.") {
-            Some(domain) => host.split_once('.').is_some_and(|(_, rest)| rest == domain),
-            None => rule.host == host,
-        };
-        same && rule.port == port
-    });
+    let fits = rules.iter().any(|rule| rule.port == port && rule.names(host));
     (!fits).then(|| {
         format!(
             "every call will be denied: sandbox/{}.toml has no egress rule for `{host}` port {port}",
             tool.profile.name
         )
     })
+}
+
+/// What a secret of the profile changes in an HTTP tool, against what its author may expect.
+fn overruled(tool: &Tool) -> Vec<String> {
+    let Target::Http(target) = &tool.target else {
+        return Vec::new();
+    };
+    let Some((url, host, port)) = url::Url::parse(&target.server).ok().and_then(|url| {
+        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+        let port = url.port_or_known_default()?;
+        Some((url, host, port))
+    }) else {
+        return Vec::new();
+    };
+    let bound =
+        tool.profile.secrets.iter().filter(|secret| {
+            secret.hosts.iter().any(|bound| bound.host == host && bound.port == port)
+        });
+    let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let mut found = Vec::new();
+    for secret in bound {
+        let name = &secret.name;
+        if url.scheme() == "http" && !secret.plain_http && !loopback && host != "localhost" {
+            found.push(format!(
+                "every call will be denied: secret `{name}` is not sent over plain HTTP; write \
+                 https:// as the server, or `plain_http = true` for an internal network"
+            ));
+        }
+        let taken = |place: Place, wire: &str| match &secret.place {
+            Placement::Query(own) => place == Place::Query && own.eq_ignore_ascii_case(wire),
+            header => {
+                place == Place::Header
+                    && header.header().is_some_and(|own| own.eq_ignore_ascii_case(wire))
+            }
+        };
+        let arguments = target.parameters.iter().filter(|one| taken(one.place, &one.name));
+        found.extend(arguments.map(|one| {
+            format!("argument `{}` is never sent: secret `{name}` takes its place", one.argument)
+        }));
+        let fixed = target.headers.iter().filter(|(wire, _)| taken(Place::Header, wire));
+        found.extend(fixed.map(|(wire, _)| {
+            format!("header `{wire}` is never sent: secret `{name}` takes its place")
+        }));
+    }
+    found
 }
 
 /// Pairs of tools that share nearly all words of their descriptions.

@@ -1,4 +1,4 @@
-//! Reads the policies folder: `sandbox/*.toml`, `tools/*.toml` and `openapi/*.toml` in, a
+//! Reads the policies folder: `seccomp/*.toml`, `sandbox/*.toml`, `tools/*.toml` and `openapi/*.toml` in, a
 //! [`Catalog`] out. A broken file costs its own tools only, or nothing when its last good state is
 //! known.
 
@@ -9,19 +9,26 @@ use std::sync::Arc;
 use super::build::{self, Tooling};
 use super::file::{Fault, nearest, read_text};
 use super::openapi::ImportReport;
+use super::seccomp::{self, Seccomp};
 use super::{Catalog, Problem, Profile, Tool, manifest, openapi, profile, source};
 
 /// Tells the id of an image by its name; `None` for an image that is not built.
 pub type Images<'i> = &'i dyn Fn(&str) -> Option<String>;
 
+/// Tells whether what a profile needs beside its file can be had, such as the values of its secrets;
+/// the reason when it cannot.
+pub type Usable<'u> = &'u dyn Fn(&Arc<Profile>) -> Result<(), String>;
+
 /// One load on its way.
 struct Load<'l> {
     root: &'l Path,
     images: Images<'l>,
-    previous: Option<&'l Catalog>,
+    previous: Option<(&'l Catalog, Usable<'l>)>,
     catalog: Catalog,
     /// Profiles by name, with the id of their image.
     profiles: BTreeMap<String, (Arc<Profile>, String)>,
+    /// Seccomp profiles by name.
+    seccomp: BTreeMap<String, Arc<Seccomp>>,
 }
 
 impl Catalog {
@@ -34,11 +41,22 @@ impl Catalog {
     }
 
     /// As [`Catalog::load`]; a file that is broken now keeps what it gave to `previous`, and the
-    /// problem says so.
-    pub fn load_with(root: &Path, images: Images<'_>, previous: Option<&Self>) -> Self {
-        let mut load =
-            Load { root, images, previous, catalog: Self::default(), profiles: BTreeMap::new() };
+    /// problem says so. So does a profile that is not usable now, while the previous one is.
+    pub fn load_with(
+        root: &Path,
+        images: Images<'_>,
+        previous: Option<(&Self, Usable<'_>)>,
+    ) -> Self {
+        let mut load = Load {
+            root,
+            images,
+            previous,
+            catalog: Self::default(),
+            profiles: BTreeMap::new(),
+            seccomp: BTreeMap::new(),
+        };
         if root.is_dir() {
+            load.read_seccomp();
             load.read_profiles();
             for (name, stem) in load.list("tools") {
                 let tools = load.read_manifest(&name, &stem);
@@ -91,14 +109,41 @@ impl Load<'_> {
         files
     }
 
-    fn read_profiles(&mut self) {
-        for (name, stem) in self.list("sandbox") {
+    /// A default that stands in the folder replaces the one of the program, and does so when it is
+    /// broken too: then nothing runs under it.
+    fn read_seccomp(&mut self) {
+        let files = self.list("seccomp");
+        if !files.iter().any(|(_, stem)| stem == seccomp::DEFAULT) {
+            let default = Arc::new(Seccomp::built_in());
+            self.seccomp.insert(seccomp::DEFAULT.to_owned(), default);
+        }
+        for (name, stem) in files {
             let read =
-                read_text(&self.root.join(&name)).and_then(|text| profile::parse(&stem, &text));
+                read_text(&self.root.join(&name)).and_then(|text| seccomp::parse(&stem, &text));
+            let kept = self.previous.and_then(|(old, _)| old.seccomp.get(&name)).cloned();
             let profile = match read {
                 Ok(profile) => Arc::new(profile),
                 Err(fault) => {
-                    let kept = self.previous.and_then(|old| old.profiles.get(&name)).cloned();
+                    self.problem(&name, explain(fault, kept.is_some()), true);
+                    match kept {
+                        Some(kept) => kept,
+                        None => continue,
+                    }
+                }
+            };
+            self.catalog.seccomp.insert(name, Arc::clone(&profile));
+            self.seccomp.insert(stem, profile);
+        }
+    }
+
+    fn read_profiles(&mut self) {
+        for (name, stem) in self.list("sandbox") {
+            let read = read_text(&self.root.join(&name))
+                .and_then(|text| profile::parse(&stem, &text, &self.seccomp));
+            let kept = self.previous.and_then(|(old, _)| old.profiles.get(&name)).cloned();
+            let profile = match read.and_then(|profile| self.use_or_keep(profile, kept.as_ref())) {
+                Ok(profile) => profile,
+                Err(fault) => {
                     self.problem(&name, explain(fault, kept.is_some()), true);
                     match kept {
                         Some(kept) => kept,
@@ -116,6 +161,22 @@ impl Load<'_> {
             });
             self.catalog.profiles.insert(name, Arc::clone(&profile));
             self.profiles.insert(stem, (profile, image));
+        }
+    }
+
+    /// A profile that cannot be used is a fault only where an earlier one can.
+    fn use_or_keep(
+        &self,
+        profile: Profile,
+        kept: Option<&Arc<Profile>>,
+    ) -> Result<Arc<Profile>, Fault> {
+        let profile = Arc::new(profile);
+        let (Some((_, usable)), Some(kept)) = (self.previous, kept) else {
+            return Ok(profile);
+        };
+        match usable(&profile) {
+            Err(reason) if usable(kept).is_ok() => Err(Fault::new("secrets", reason)),
+            Ok(()) | Err(_) => Ok(profile),
         }
     }
 
@@ -176,7 +237,7 @@ impl Load<'_> {
         let tools = match read {
             Ok(tools) => tools,
             Err(fault) => {
-                let kept = self.previous.and_then(|old| old.files.get(name)).cloned();
+                let kept = self.previous.and_then(|(old, _)| old.files.get(name)).cloned();
                 self.problem(name, explain(fault, kept.is_some()), true);
                 kept.unwrap_or_default()
             }

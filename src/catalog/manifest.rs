@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::build::Tooling;
 use super::file::{Fault, locate, nearest, parse_toml, read_text};
+use super::files::{self, FilesTable};
 use super::node::Node;
 use super::openapi::{MAX_NAME, is_legal};
 use super::target::{self, HttpFile};
@@ -31,6 +32,8 @@ struct ManifestFile {
     output_schema_file: Option<String>,
     command: Option<Command>,
     http: Option<HttpFile>,
+    #[serde(default)]
+    files: FilesTable,
     cache_ttl: Option<Span>,
     #[serde(default)]
     idempotent: bool,
@@ -76,12 +79,18 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         (Some(_), Some(_)) => return Err(Fault::new("", "has both `[command]` and `[http]`")),
     };
     check_aliases(&file.aliases, &input_schema)?;
+    let files = files::read(file.files)?;
+    if files.stdout.is_some() && output_schema.is_some() {
+        let message = "describes data, and `files.stdout` says that there is none";
+        return Err(Fault::new("output_schema", message));
+    }
     Ok(Tooling {
         name,
         description: file.description.trim().to_owned(),
         input_schema,
         output_schema,
         target,
+        files,
         profile: file.profile,
         operation: None,
         risk: file.risk,

@@ -1,10 +1,14 @@
 //! Sandbox profiles: the envelope a tool runs in, from `policies/sandbox/*.toml`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{Fault, parse_toml};
+use super::file::{Fault, nearest, parse_toml};
+use super::seccomp::{DEFAULT, Seccomp};
+use super::secret::{self, Secret, SecretFile};
 use super::units::{Cores, Size, Span};
 
 /// Longest wall time of a call; containers are taken for left over some time after it.
@@ -27,11 +31,19 @@ pub struct Profile {
     pub tier: Tier,
     /// The engine's runtime.
     pub runtime: Runtime,
+    /// The system calls that its tools may make; default `default`.
+    pub seccomp: Arc<Seccomp>,
+    /// Walls that may stand unseen. Default none: what cannot be read back refuses the call.
+    pub accept_unread: Vec<Unread>,
     /// Hard limits.
     pub limits: Limits,
     /// Where a tool may connect to. `None`: no port is opened at all. `Some(empty)`: a port is
     /// opened and every attempt is refused and recorded.
     pub egress: Option<Vec<EgressRule>>,
+    /// Tighter limits at the egress gate than the daemon's own.
+    pub egress_limits: EgressLimits,
+    /// What the gate adds to messages outside the sandbox, sorted by name.
+    pub secrets: Vec<Secret>,
     /// How many containers wait started.
     pub pool: Pool,
 }
@@ -57,6 +69,23 @@ pub enum Runtime {
     Runsc,
     /// Kata containers.
     Kata,
+}
+
+/// A wall that the daemon cannot see inside a sandbox whose kernel is not the host's, and that the
+/// operator takes for standing nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unread {
+    /// The memory limit, swap included. The runner then bounds each process (RLIMIT_AS).
+    Memory,
+    /// The process limit. The runner then bounds the tool's user (RLIMIT_NPROC).
+    Processes,
+    /// The processor limit.
+    Cpus,
+    /// The number of files on the scratch disk; gVisor's has none, so the memory limit bounds it.
+    Inodes,
+    /// The seccomp profile; gVisor applies one only with its flag `--oci-seccomp`.
+    Seccomp,
 }
 
 /// Hard limits of one call. Sizes are bytes.
@@ -92,6 +121,36 @@ pub struct EgressRule {
     /// Non-public networks (CIDR) in which the host's address may lie, for example `127.0.0.0/8`.
     #[serde(default)]
     pub networks: Vec<String>,
+}
+
+impl EgressRule {
+    /// Whether it is about this host, given in lower case and without brackets.
+    pub(super) fn names(&self, host: &str) -> bool {
+        let address = |text: &str| text.parse::<std::net::IpAddr>().ok();
+        match self.host.strip_prefix("*.") {
+            Some(domain) => host
+                .split_once('.')
+                .is_some_and(|(label, rest)| !label.is_empty() && rest == domain),
+            None if address(host).is_some() => address(&self.host) == address(host),
+            None => self.host == host,
+        }
+    }
+}
+
+/// What one call of a profile may do at the egress gate; where nothing is said, or more than the
+/// daemon's configuration gives, that one holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct EgressLimits {
+    /// Connections open at once.
+    pub connections: Option<usize>,
+    /// Attempts.
+    pub attempts: Option<usize>,
+    /// Bytes sent.
+    pub sent: Option<u64>,
+    /// Bytes received.
+    pub received: Option<u64>,
+    /// Time that one connection may last.
+    pub total: Option<Duration>,
 }
 
 /// How many containers of a profile wait started.
@@ -140,9 +199,16 @@ struct ProfileFile {
     tier: Tier,
     #[serde(default = "runc")]
     runtime: Runtime,
+    seccomp: Option<String>,
+    #[serde(default)]
+    accept_unread: Vec<Unread>,
     #[serde(default)]
     limits: LimitsFile,
     egress: Option<Vec<EgressRule>>,
+    #[serde(default)]
+    egress_limits: EgressLimitsFile,
+    #[serde(default)]
+    secrets: BTreeMap<String, SecretFile>,
     pool: Option<PoolFile>,
 }
 
@@ -167,6 +233,16 @@ struct LimitsFile {
     open_files: Option<u32>,
 }
 
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EgressLimitsFile {
+    connections: Option<usize>,
+    attempts: Option<usize>,
+    sent: Option<Size>,
+    received: Option<Size>,
+    total: Option<Span>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PoolFile {
@@ -175,7 +251,11 @@ struct PoolFile {
 }
 
 /// Reads the text of one profile.
-pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
+pub(super) fn parse(
+    name: &str,
+    text: &str,
+    seccomp: &BTreeMap<String, Arc<Seccomp>>,
+) -> Result<Profile, Fault> {
     let file: ProfileFile = parse_toml(text)?;
     if file.image.trim().is_empty() {
         return Err(Fault::new("image", "is empty; name an image of sandbox-images"));
@@ -193,6 +273,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
         Some(rules) => Some(rules.into_iter().map(rule).collect::<Result<_, _>>()?),
         None => None,
     };
+    let secrets = secret::check(file.secrets, egress.as_deref().unwrap_or_default())?;
     let usual = Pool::default();
     let pool = file.pool.map_or(usual, |pool| {
         let max = pool.max.unwrap_or(usual.max);
@@ -205,15 +286,62 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Profile, Fault> {
         );
         return Err(Fault::new("pool", message));
     }
+    let seccomp = find(file.seccomp.as_deref().unwrap_or(DEFAULT), seccomp)?;
+    let mut accept_unread = file.accept_unread;
+    accept_unread.sort_unstable();
+    accept_unread.dedup();
+    if file.runtime == Runtime::Runc && !accept_unread.is_empty() {
+        let message = "is for runtimes with a kernel of their own; under `runc` every wall is read";
+        return Err(Fault::new("accept_unread", message));
+    }
     Ok(Profile {
         name: name.to_owned(),
         image: file.image,
         tier: file.tier,
         runtime: file.runtime,
+        seccomp,
+        accept_unread,
         limits,
         egress,
+        egress_limits: egress_limits(file.egress_limits)?,
+        secrets,
         pool,
     })
+}
+
+fn find(wanted: &str, known: &BTreeMap<String, Arc<Seccomp>>) -> Result<Arc<Seccomp>, Fault> {
+    known.get(wanted).cloned().ok_or_else(|| {
+        let hint = match nearest(wanted, known.keys().map(String::as_str)).first() {
+            Some(best) => format!("; did you mean `{best}`?"),
+            None => format!("; write or mend seccomp/{wanted}.toml"),
+        };
+        let message = format!("names `{wanted}`, which is no usable seccomp profile{hint}");
+        Fault::new("seccomp", message)
+    })
+}
+
+fn egress_limits(file: EgressLimitsFile) -> Result<EgressLimits, Fault> {
+    let limits = EgressLimits {
+        connections: file.connections,
+        attempts: file.attempts,
+        sent: file.sent.map(|size| size.0),
+        received: file.received.map(|size| size.0),
+        total: file.total.map(|span| span.0),
+    };
+    let zero = [
+        ("connections", limits.connections == Some(0)),
+        ("attempts", limits.attempts == Some(0)),
+        ("sent", limits.sent == Some(0)),
+        ("received", limits.received == Some(0)),
+        ("total", limits.total == Some(Duration::ZERO)),
+    ];
+    match zero.into_iter().find(|(_, zero)| *zero) {
+        Some((key, _)) => Err(Fault::new(
+            format!("egress_limits.{key}"),
+            "is 0; leave `egress` out where nothing may be reached",
+        )),
+        None => Ok(limits),
+    }
 }
 
 fn limits(file: LimitsFile) -> Result<Limits, Fault> {
@@ -270,19 +398,22 @@ fn rule(rule: EgressRule) -> Result<EgressRule, Fault> {
         return fail(format!("the rule for `{host}` needs a port from 1 to 65535"));
     }
     if let Some(wrong) = rule.networks.iter().find(|network| !is_network(network)) {
-        return fail(format!("`{wrong}` is no network; write for example `127.0.0.0/8`"));
+        return fail(format!(
+            "`{wrong}` is no network, or wider than any internal one; write for example `127.0.0.0/8`"
+        ));
     }
     Ok(EgressRule { host, ..rule })
 }
 
+/// Wider ones would name loopback and the metadata service by accident.
 fn is_network(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else {
         return false;
     };
-    let most = match address.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V4(_)) => 32,
-        Ok(std::net::IpAddr::V6(_)) => 128,
+    let sizes = match address.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(_)) => 8..=32,
+        Ok(std::net::IpAddr::V6(_)) => 7..=128,
         Err(_) => return false,
     };
-    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    bits.parse::<u8>().is_ok_and(|bits| sizes.contains(&bits))
 }

@@ -11,7 +11,7 @@ use super::build::Tooling;
 use super::file::{Fault, locate, nearest, parse_toml};
 use super::openapi::{self, Filter, Found, ImportReport, ServerSettings, Settings};
 use super::units::Span;
-use super::{Repair, Risk, Target};
+use super::{Files, Repair, Risk, Target};
 use crate::admission::Limit;
 
 /// Longest prefix that leaves room for a name.
@@ -140,6 +140,7 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
         input_schema: draft.input_schema,
         output_schema: draft.output_schema,
         target: Target::Http(draft.target),
+        files: Files::default(),
         profile: own.profile.unwrap_or_else(|| file.profile.clone()),
         operation: Some(found.operation),
         risk: own.risk.or(file.risk).unwrap_or(usual),

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::file::Fault;
 use super::http::{
-    Body, Field, Format, HttpTarget, Parameter, Piece, Place, Shape, Style, check_server, pieces,
+    Body, Field, Format, HttpTarget, Parameter, Piece, Place, Shape, Style, check_server,
+    has_dot_segments, outline, pieces,
 };
 use super::manifest::declared;
 
@@ -137,18 +138,12 @@ fn split_url(text: &str) -> Result<(String, String), Fault> {
         return Err(fail("has an argument in its host; a host is fixed".to_owned()));
     }
     let server = check_server(&format!("{scheme}://{authority}")).map_err(fail)?;
-    let plain: String = pieces(path)
-        .into_iter()
-        .map(|piece| match piece {
-            Piece::Text(text) => text,
-            Piece::Name(_) => "x",
-        })
-        .collect();
+    let plain = outline(path);
     if plain.contains(['{', '}', '?', '#']) {
         let why = "holds a query, a fragment or an unbalanced brace; use `query` for arguments";
         return Err(fail(why.to_owned()));
     }
-    if plain.split('/').any(|part| matches!(part, "." | "..")) {
+    if has_dot_segments(&plain) {
         return Err(fail("holds dot segments".to_owned()));
     }
     Ok((server, path.to_owned()))

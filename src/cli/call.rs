@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use prost::Message;
-use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use tonic_types::{StatusExt, pb};
 
 use super::client::{self, Where};
-use super::{Failed, print};
+use super::{Failed, files, print};
 use crate::proto::REPLY_TYPE_URL;
-use crate::proto::tools::tool_service_client::ToolServiceClient;
 use crate::proto::tools::{CallRequest, GetResultRequest, Reply, reply};
 
 #[derive(Debug, Args)]
@@ -32,6 +30,8 @@ pub(super) struct Options {
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]
+    files: files::Options,
+    #[command(flatten)]
     at: Where,
 }
 
@@ -43,26 +43,32 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         conversation_id: options.conversation,
         idempotency_key: options.idempotency_key,
         call_id: String::new(),
+        files: options.files.read()?,
+        output_files: options.files.take.clone(),
     });
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
     }
     let mut client = options.at.tools().await?;
-    let (line, success) = match client.call(request).await {
+    let (line, success, files) = match client.call(request).await {
         Ok(response) => {
             let reply = response.into_inner().reply;
             let reply = reply.ok_or_else(|| Failed::answer("the daemon sent no reply"))?;
             let success = reply.status() == reply::Status::Success;
-            (reply.json, success)
+            (reply.json, success, reply.files)
         }
-        Err(status) => (reply_of(&mut client, &status).await.ok_or_else(|| told(&status))?, false),
+        Err(status) => {
+            let line = reply_of(&mut client, &status).await.ok_or_else(|| told(&status))?;
+            (line, false, Vec::new())
+        }
     };
     print::text(&line)?;
+    options.files.write(&files)?;
     Ok(if success { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The reply that a status stands for: among its details, or by the call's id.
-async fn reply_of(client: &mut ToolServiceClient<Channel>, status: &Status) -> Option<String> {
+async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String> {
     let details = pb::Status::decode(status.details()).ok()?;
     if let Some(reply) = details.details.iter().find(|any| any.type_url == REPLY_TYPE_URL) {
         return Reply::decode(reply.value.as_slice()).ok().map(|reply| reply.json);

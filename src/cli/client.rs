@@ -1,9 +1,14 @@
-//! The connection to a daemon.
+//! The connection to a daemon, and the proof of who calls.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tonic::transport::{Channel, Endpoint};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Request, Status};
 
 use super::Failed;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
@@ -11,13 +16,43 @@ use crate::proto::tools::tool_service_client::ToolServiceClient;
 /// Where the daemon is.
 #[derive(Debug, Args)]
 pub(super) struct Where {
-    /// `unix:///path/to/socket` or `http://127.0.0.1:PORT`.
+    /// `unix:///path/to/socket`, `http://127.0.0.1:PORT` or `https://HOST:PORT`.
     #[arg(
         long,
         env = "SWITCHBOARD_ENDPOINT",
         default_value = "unix:///run/switchboard/switchboard.sock"
     )]
     endpoint: String,
+    /// File with a bearer token; without it the token in SWITCHBOARD_TOKEN, if there is one.
+    #[arg(long, env = "SWITCHBOARD_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// PEM file with the roots to trust for https; default the system's.
+    #[arg(long, env = "SWITCHBOARD_CA")]
+    ca: Option<PathBuf>,
+    /// PEM file with a client certificate.
+    #[arg(long, env = "SWITCHBOARD_CERTIFICATE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// PEM file with the certificate's private key.
+    #[arg(long, env = "SWITCHBOARD_KEY", requires = "certificate")]
+    key: Option<PathBuf>,
+    #[arg(long, hide = true, env = "SWITCHBOARD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+}
+
+/// A client of the tool service.
+pub(super) type Tools = ToolServiceClient<InterceptedService<Channel, Bearer>>;
+
+/// Adds the token to every request.
+#[derive(Debug, Clone)]
+pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
 }
 
 impl Where {
@@ -26,21 +61,62 @@ impl Where {
         let endpoint = Endpoint::from_shared(self.endpoint.clone())
             .map_err(|e| Failed::usage(format!("the endpoint `{}` is wrong: {e}", self.endpoint)))?
             .connect_timeout(Duration::from_secs(5));
+        let endpoint = match self.endpoint.starts_with("https://") {
+            true => endpoint.tls_config(self.tls()?).map_err(|e| Failed::usage(chain(&e)))?,
+            false => endpoint,
+        };
         endpoint.connect().await.map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
             Failed::no_daemon(format!(
                 "no daemon answers at `{}`: {}; start one with `switchboard serve`",
                 self.endpoint,
-                cause.unwrap_or_else(|| error.to_string())
+                chain(&error)
             ))
         })
     }
 
     /// Connects to the tool service.
-    pub(super) async fn tools(&self) -> Result<ToolServiceClient<Channel>, Failed> {
-        let client = ToolServiceClient::new(self.connect().await?);
+    pub(super) async fn tools(&self) -> Result<Tools, Failed> {
+        let bearer = self.bearer()?;
+        let client = ToolServiceClient::with_interceptor(self.connect().await?, bearer);
         Ok(client.max_decoding_message_size(usize::MAX))
     }
+
+    fn bearer(&self) -> Result<Bearer, Failed> {
+        let token = match &self.token_file {
+            Some(path) => Some(read(path)?),
+            None => self.token.clone(),
+        };
+        let value = token.map(|token| {
+            format!("Bearer {}", token.trim())
+                .parse()
+                .map_err(|_bad| Failed::usage("the token has characters that no token has"))
+        });
+        value.transpose().map(Bearer)
+    }
+
+    fn tls(&self) -> Result<ClientTlsConfig, Failed> {
+        let mut tls = ClientTlsConfig::new();
+        tls = match &self.ca {
+            Some(path) => tls.ca_certificate(Certificate::from_pem(read(path)?)),
+            None => tls.with_native_roots(),
+        };
+        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
+            tls = tls.identity(Identity::from_pem(read(certificate)?, read(key)?));
+        }
+        Ok(tls)
+    }
+}
+
+fn read(path: &PathBuf) -> Result<String, Failed> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// The causes of an error; the first one says only that it is a transport error.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
 }
 
 /// Arguments given as text, as `@file` or as `-` for standard input.

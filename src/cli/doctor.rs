@@ -107,6 +107,15 @@ fn engine(facts: &EngineFacts, checks: &mut Vec<Check>) {
         Some(version) => Check::good("control groups", format!("version {version}")),
         None => Check::bad("control groups", "unknown", start),
     });
+    checks.push(match facts.seccomp {
+        Some(true) => Check::good("system call filter", "seccomp"),
+        Some(false) => Check::bad(
+            "system call filter",
+            "the engine has no seccomp",
+            "use an engine and a kernel that have it; no call runs without",
+        ),
+        None => Check::bad("system call filter", "unknown", start),
+    });
     checks.push(Check::good("runtimes", facts.runtimes.join(", ")));
     checks.push(match &facts.limits {
         Ok(limits) => Check::good("limits read back", limits.clone()),

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::mask::Masker;
-use crate::call::Code;
+use crate::call::{Code, FileFacts};
 use crate::catalog::{Limits, Tool};
 use crate::policy::Decision;
-use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
+use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
 use crate::schema::Change;
 
 /// Hash of a record, and of the one before it.
@@ -38,6 +38,10 @@ pub struct Record {
     pub tool: Option<Arc<Tool>>,
     /// Arguments as they came; sensitive parts are masked before they are stored.
     pub arguments_json: String,
+    /// Files that the call brought.
+    pub files_in: Vec<FileFacts>,
+    /// Files that the reply carried.
+    pub files_out: Vec<FileFacts>,
     /// Digest of the canonical arguments that ran.
     pub arguments_digest: Option<String>,
     /// Repairs of the arguments.
@@ -76,6 +80,8 @@ pub struct Latencies {
 pub struct Run {
     /// The verdict.
     pub end: End,
+    /// Who ended the tool; `None` when it ended by itself.
+    pub killed: Option<Killer>,
     /// Id of the image.
     pub image_digest: String,
     /// Id of the container.
@@ -100,6 +106,7 @@ impl From<&Outcome> for Run {
     fn from(outcome: &Outcome) -> Self {
         Self {
             end: outcome.end.clone(),
+            killed: outcome.killed,
             image_digest: outcome.image_digest.clone(),
             container: outcome.container.clone(),
             limits: outcome.limits,
@@ -137,7 +144,7 @@ pub struct Entry {
     /// Arguments as they came, sensitive parts masked, cut at the configured length.
     pub arguments: String,
     /// Everything else: `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
-    /// `decision`, `run`, `cache_hit`, `latency_us`, `trace_id`.
+    /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `run`, `cache_hit`, `latency_us`, `trace_id`.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -188,6 +195,8 @@ impl Row {
             "arguments_digest": record.arguments_digest,
             "arguments_bytes": arguments_bytes,
             "repairs": repairs,
+            "files_in": record.files_in,
+            "files_out": record.files_out,
             "decision": record.decision.map(|decision| json!({
                 "policies": decision.policies, "version": decision.version,
             })),
@@ -248,6 +257,7 @@ impl Run {
         let limits = &self.limits;
         json!({
             "exit": cause(&self.end),
+            "killed_by": self.killed,
             "image_digest": self.image_digest,
             "container": self.container,
             "pool": self.pool,

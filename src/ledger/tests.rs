@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::call::{CallId, Code};
+use crate::call::{CallId, Code, File};
 use crate::policy::Decision;
 use crate::schema::Change;
 
@@ -76,6 +76,7 @@ async fn record_is_read_back_as_it_was_given() {
         from: "\"5\"".into(),
         to: "5".into(),
     }];
+    given.files_in = vec![File::new("a.txt", "", "abc".into()).facts];
     given.decision = Some(Decision { policies: vec!["never".into()], version: "v".into() });
     given.latencies.check = Some(Duration::from_micros(17));
     given.trace_id = Some("t".into());
@@ -92,6 +93,11 @@ async fn record_is_read_back_as_it_was_given() {
         json!({
             "tool_digest": null, "arguments_digest": "abc", "arguments_bytes": 10,
             "repairs": [{ "kind": "type", "pointer": "/limit", "from": "\"5\"", "to": "5" }],
+            "files_in": [{
+                "name": "a.txt", "media_type": "text/plain", "bytes": 3,
+                "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            }],
+            "files_out": [],
             "decision": { "policies": ["never"], "version": "v" },
             "run": null, "cache_hit": false, "latency_us": { "check": 17 }, "trace_id": "t",
         })

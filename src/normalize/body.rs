@@ -1,9 +1,11 @@
 //! Reads an upstream's answer by its media type: an [`HttpAnswer`] in, a [`Content`] out. The
 //! rules stand in `output.rs`. Judges no status.
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::charset::{Decoded, decode};
+use super::files::{self, is_binary};
 use super::output::{Content, Form, in_base64, is_mostly_broken, parse, parse_compound};
 use super::stream::{read_events, read_lines};
 use crate::sandbox::HttpAnswer;
@@ -57,13 +59,16 @@ fn is_document(media: &str) -> bool {
     matches!(media, "text/html" | "text/xml" | "application/xml") || media.ends_with("+xml")
 }
 
-fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content {
+fn read_body(body: &Bytes, media: &str, content_type: &str, cut: bool) -> Content {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Content::new(Form::None, Value::Null);
     }
+    if is_binary(media) {
+        return files::body(body, media, cut);
+    }
     let decoded = decode(body, charset_of(content_type), is_document(media));
     let mut content = read_decoded(&decoded, media, cut, body);
-    if content.form != Form::Bytes {
+    if !matches!(content.form, Form::Bytes | Form::File) {
         content.charset = Some(decoded.charset.to_owned());
         if decoded.broken > 0 {
             let detail = format!(
@@ -80,15 +85,16 @@ fn read_body(body: &[u8], media: &str, content_type: &str, cut: bool) -> Content
     content
 }
 
-fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &[u8]) -> Content {
+fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Content {
     let Decoded { text, broken, .. } = decoded;
     let unreadable =
         text.contains('\0') || is_mostly_broken(text, *broken) || (decoded.unknown && *broken > 0);
     if unreadable {
-        let mut content = in_base64(body);
-        if is_json(media) {
-            content.note("invalid_json", "the body is no text");
+        if !is_json(media) && !media.starts_with("text/") {
+            return files::body(body, media, cut);
         }
+        let mut content = in_base64(body);
+        content.note("invalid_json", "the body is no text");
         return content;
     }
     let trimmed = text.trim();

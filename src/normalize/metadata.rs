@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Number;
 
+use super::flags::Flag;
 use super::output::{Form, clean_tail};
-use crate::call::Call;
+use crate::call::{Call, FileFacts};
 use crate::catalog::Tool;
 use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
 use crate::schema::Change;
@@ -80,6 +81,13 @@ pub struct Metadata {
     /// What was odd about the output. Absent when nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// Places in data, `logs` and `stderr` that read like instructions to a model, the first 16. They
+    /// are still only information. Absent where none was found, which proves nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
+    /// Files that the reply carries beside its JSON. Absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileFacts>,
     /// Processes that the kernel killed for want of memory, the tool's own or a child of it.
     /// Absent when there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -102,7 +110,8 @@ pub struct Note {
     /// `unknown_charset`: the named encoding is not known, UTF-8 was used;
     /// `invalid_json`: the output should be JSON and is not;
     /// `broken_line`: a line of a stream is not JSON and was left out;
-    /// `unexpected_media_type`: the output schema promises data, but this is a page or text.
+    /// `unexpected_media_type`: the output schema promises data, but this is a page or text;
+    /// `file_absent`: a file that was promised is not there.
     pub kind: String,
     /// The particulars, in words.
     pub detail: String,
@@ -153,6 +162,8 @@ impl Metadata {
             logs: String::new(),
             stderr: String::new(),
             notes: Vec::new(),
+            flags: Vec::new(),
+            files: Vec::new(),
             oom_kills: 0,
             egress: Vec::new(),
             retry_after_ms: None,

@@ -10,7 +10,8 @@
 //! - other text: a string, terminal sequences included (`text`). JSON that names a key twice, is
 //!   nested more than 64 levels deep or has a lone surrogate is text too;
 //! - text in which some bytes are no UTF-8: U+FFFD in their place, and a note (`text`);
-//! - more than one character in four broken, or a NUL: `{"base64": ...}` (`bytes`).
+//! - more than one character in four broken, or a NUL: `{"base64": ...}` (`bytes`);
+//! - whatever it is, where the manifest names a file for it: null, and that file (`file`).
 //!
 //! A character that was cut in two by the output cap is left out.
 //!
@@ -24,6 +25,8 @@
 //!   out with a note (`lines`);
 //! - `text/event-stream`: an array of `{"event", "id", "data"}`, data as text (`events`);
 //! - HTML and XML: text;
+//! - images, audio, video, fonts, PDF, archives, and what cannot be read as text and does not claim to
+//!   be any: null, and the file `body.` with the ending of its kind (`file`);
 //! - anything else: JSON if it is an object or array, else as for a program.
 //!
 //! A call that failed carries its data too, text of at most 16 KiB. `logs` and `stderr` are
@@ -36,8 +39,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::body::read_answer;
+use super::files::{self, Absent};
 use super::metadata::Note;
 use super::stream::read_lines;
+use crate::call::File;
 use crate::catalog::{Target, Tool};
 use crate::sandbox::{End, Outcome};
 use crate::schema::{Bounds, MAX_DEPTH, read};
@@ -63,6 +68,8 @@ pub enum Form {
     Text,
     /// Bytes in base64.
     Bytes,
+    /// No data but a file.
+    File,
 }
 
 /// What a tool gave.
@@ -77,6 +84,9 @@ pub(super) struct Content {
     pub(super) notes: Vec<Note>,
     /// Whether `logs` is only the end of what there was.
     pub(super) cut: bool,
+    pub(super) files: Vec<File>,
+    /// Files that were promised.
+    pub(super) absent: Vec<Absent>,
 }
 
 impl Content {
@@ -90,6 +100,8 @@ impl Content {
             logs: String::new(),
             notes: Vec::new(),
             cut: false,
+            files: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
@@ -106,6 +118,10 @@ impl Content {
 pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
     let mut content = match (&outcome.http, &tool.target) {
         (Some(answer), _) => read_answer(answer, outcome.end != End::Exited(0)),
+        (None, Target::Command(_)) if tool.files.stdout.is_some() => {
+            let name = tool.files.stdout.as_deref().unwrap_or_default();
+            files::stdout(name, &outcome.stdout, is_cut(outcome))
+        }
         (None, Target::Command(command)) if command.json_output => {
             read_promised(&outcome.stdout, is_cut(outcome))
         }
@@ -113,7 +129,7 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
     };
     if outcome.http.is_some()
         && tool.output_schema.is_some()
-        && matches!(content.form, Form::Text | Form::Bytes)
+        && matches!(content.form, Form::Text | Form::Bytes | Form::File)
     {
         let found = content.media_type.clone().unwrap_or_else(|| "text".to_owned());
         content.note("unexpected_media_type", format!("got `{found}` in place of data"));

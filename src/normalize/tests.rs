@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod flags;
 mod outputs;
 
 use std::sync::Arc;
@@ -28,7 +29,9 @@ fn printed(stdout: impl Into<Bytes>) -> Outcome {
         stdout,
         stderr: Bytes::new(),
         http: None,
+        files: Vec::new(),
         stderr_bytes: 0,
+        killed: None,
         oom_kills: 0,
         egress: Vec::new(),
         pool: PoolUse::Hit,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{Pipeline, Snapshot};
-use crate::admission::{Caller, Peer};
+use crate::admission::{self, Caller, Peer, Unproven};
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
 
 impl Pipeline {
     /// Ends a running call of this caller; false when there is none with that id.
-    pub fn cancel(&self, call_id: &str, peer: &Peer) -> bool {
-        self.running.cancel(call_id, &self.admission.identify(peer).name)
+    pub fn cancel(&self, call_id: &str, caller: &Caller) -> bool {
+        self.running.cancel(call_id, caller)
     }
 
     /// Ends every running call, for the end of a drain.
@@ -24,13 +24,18 @@ impl Pipeline {
     }
 
     /// The tools that this caller may be able to use, by name, and the catalog's digest.
-    pub fn tools(&self, peer: &Peer) -> (Vec<Arc<Tool>>, String) {
-        self.snapshot.load().tools_for(&self.admission.identify(peer))
+    pub fn tools(&self, caller: &Caller) -> (Vec<Arc<Tool>>, String) {
+        self.snapshot.load().tools_for(caller)
     }
 
-    /// Names the other end.
-    pub fn identify(&self, peer: &Peer) -> Caller {
+    /// Tells who is at the other end, or why that is not known.
+    pub fn identify(&self, peer: &Peer) -> Result<Caller, Unproven> {
         self.admission.identify(peer)
+    }
+
+    /// Reads the files that callers are known by again.
+    pub fn reload_identity(&self) -> Result<(), admission::Error> {
+        self.admission.reload()
     }
 
     /// The records.

@@ -172,6 +172,8 @@ impl Facts {
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,
+            files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
+            files_out: reply.metadata.files.clone(),
             decision: self.decision,
             run: outcome.map(Run::from),
             cache_hit: reply.metadata.cache_hit,

@@ -126,6 +126,7 @@ impl Replies {
             &tool.digest,
             &authorized.decision.version,
             &authorized.checked.arguments.digest,
+            &call.files_digest(),
         ]);
         let idempotency_slot =
             call.idempotency_key.as_deref().map(|key| hash(&["idempotency", &scope, key]));
@@ -195,7 +196,8 @@ impl Replies {
             if !(reply.cacheable() || (errors && !again(&reply))) {
                 return Err(missed(Ok(reply)));
             }
-            let bytes = u32::try_from(reply.to_json().len() * 2).unwrap_or(u32::MAX);
+            let contents: usize = reply.files.iter().map(|file| file.content.len()).sum();
+            let bytes = u32::try_from(reply.to_json().len() * 2 + contents).unwrap_or(u32::MAX);
             Ok(Kept { reply, bytes, identity: Arc::clone(&identity), made: Instant::now(), ttl })
         };
         let kept = Box::pin(self.kept.try_get_with(slot, first)).await;

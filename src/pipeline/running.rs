@@ -5,30 +5,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::admission::Caller;
 use crate::call::CallId;
 
-type Calls = HashMap<String, (String, CancellationToken)>;
+type Calls = HashMap<String, (Caller, CancellationToken)>;
 
-/// Call id to caller name and the switch that ends the call.
+/// Call id to caller and the switch that ends the call.
 #[derive(Debug, Default)]
 pub(super) struct Running(Arc<Mutex<Calls>>);
 
 impl Running {
     /// Enters a call until what is returned is dropped; `None` when the id is in use.
-    pub(super) fn enter(&self, id: &CallId, caller: &str) -> Option<Entered> {
+    pub(super) fn enter(&self, id: &CallId, caller: &Caller) -> Option<Entered> {
         let token = CancellationToken::new();
         let mut calls = lock(&self.0);
         if calls.contains_key(id.as_str()) {
             return None;
         }
-        calls.insert(id.to_string(), (caller.to_owned(), token.clone()));
+        calls.insert(id.to_string(), (caller.clone(), token.clone()));
         Some(Entered { calls: Arc::clone(&self.0), id: id.to_string(), token })
     }
 
     /// Ends a call of this caller; false when there is none.
-    pub(super) fn cancel(&self, id: &str, caller: &str) -> bool {
+    pub(super) fn cancel(&self, id: &str, caller: &Caller) -> bool {
         match lock(&self.0).get(id) {
-            Some((owner, token)) if owner == caller => {
+            Some((owner, token)) if owner.name == caller.name && owner.tenant == caller.tenant => {
                 token.cancel();
                 true
             }

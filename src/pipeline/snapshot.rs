@@ -7,7 +7,7 @@ use std::sync::Arc;
 use moka::sync::Cache;
 
 use crate::admission::Caller;
-use crate::catalog::{Catalog, Problem, Tool};
+use crate::catalog::{Catalog, Problem, Tool, Usable};
 use crate::policy::{self, Policies};
 use crate::schema::Schemas;
 
@@ -30,16 +30,17 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Loads the policies folder. A broken manifest or document is a problem of the result, and
-    /// keeps what `previous` had of it; broken policies are an error, so that nothing is ever
+    /// keeps what `previous` had of it, and so does a profile that is not usable; broken policies are an error, so that nothing is ever
     /// decided by fewer of them than were written.
     pub fn load(
         folder: &Path,
         images: &dyn Fn(&str) -> Option<String>,
-        previous: Option<&Self>,
+        previous: Option<(&Self, Usable<'_>)>,
     ) -> Result<Self, policy::Error> {
-        let catalog = Catalog::load_with(folder, images, previous.map(|last| &last.catalog));
+        let last = previous.map(|(last, usable)| (&last.catalog, usable));
+        let catalog = Catalog::load_with(folder, images, last);
         let (schemas, failed) = match previous {
-            Some(last) => Schemas::compile_reusing(catalog.tools(), &last.schemas),
+            Some((last, _)) => Schemas::compile_reusing(catalog.tools(), &last.schemas),
             None => Schemas::compile(catalog.tools()),
         };
         let unusable: Vec<Problem> = failed

@@ -9,6 +9,7 @@ use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpres
 use super::shape::{Shape, quote};
 use super::slice::Situations;
 use super::{Error, Names};
+use crate::call::File;
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
 /// What is known of a tool before it is called.
@@ -43,7 +44,13 @@ namespace Switchboard {
     profile: __cedar::String, image: __cedar::String, tier: __cedar::String,
     runtime: __cedar::String, wall_ms: __cedar::Long, memory: __cedar::Long,
     cpu_millis: __cedar::Long, processes: __cedar::Long, output: __cedar::Long,
-    disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>
+    disk: __cedar::Long, egress_hosts: Set<__cedar::String>, egress_ports: Set<__cedar::Long>,
+    secrets: Set<__cedar::String>
+  };
+
+  // The files that the call brings; `bytes` of all together.
+  type Files = {
+    count: __cedar::Long, bytes: __cedar::Long, media_types: Set<__cedar::String>
   };
 
   action \"risk:read\", \"risk:write\", \"risk:destructive\", \"risk:outbound\";
@@ -81,7 +88,8 @@ fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {
     quote(&group_of_source(&tool.source), out);
     out.push_str("] appliesTo {\n    principal: Caller, resource: Source,\n    context: { input: ");
     shape.print(out);
-    out.push_str(", session: Session, sandbox: Sandbox, attended: __cedar::Bool }\n  };\n");
+    out.push_str(", session: Session, sandbox: Sandbox, files: Files");
+    out.push_str(", attended: __cedar::Bool }\n  };\n");
 }
 
 /// The group of a risk class. The colon keeps it apart from every tool's name.
@@ -130,6 +138,7 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
     let rules = profile.egress.as_deref().unwrap_or_default();
     let hosts = rules.iter().map(|rule| text(&rule.host));
     let ports = rules.iter().map(|rule| size(u64::from(rule.port)));
+    let secrets = profile.secrets.iter().map(|secret| text(&secret.name));
     let attributes = BTreeMap::from([
         ("profile", text(&profile.name)),
         ("image", text(&profile.image)),
@@ -143,10 +152,27 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
         ("disk", size(profile.limits.disk)),
         ("egress_hosts", RestrictedExpression::new_set(hosts)),
         ("egress_ports", RestrictedExpression::new_set(ports)),
+        ("secrets", RestrictedExpression::new_set(secrets)),
     ]);
     let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
     RestrictedExpression::new_record(attributes)
         .map_err(|error| Error::Schema { reason: error.to_string() })
+}
+
+/// `context.files` of a call.
+pub(super) fn files(files: &[File]) -> Result<RestrictedExpression, Error> {
+    let size =
+        |value: u64| RestrictedExpression::new_long(i64::try_from(value).unwrap_or(i64::MAX));
+    let types = files.iter().map(|file| file.facts.media_type.clone());
+    RestrictedExpression::new_record([
+        ("count".to_owned(), size(u64::try_from(files.len()).unwrap_or(u64::MAX))),
+        ("bytes".to_owned(), size(files.iter().map(|file| file.facts.bytes).sum())),
+        (
+            "media_types".to_owned(),
+            RestrictedExpression::new_set(types.map(RestrictedExpression::new_string)),
+        ),
+    ])
+    .map_err(|error| Error::Schema { reason: error.to_string() })
 }
 
 fn tier(tier: Tier) -> &'static str {

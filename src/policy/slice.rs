@@ -32,6 +32,7 @@ pub(super) struct Reads {
     pub(super) input: bool,
     pub(super) session: bool,
     pub(super) sandbox: bool,
+    pub(super) files: bool,
 }
 
 /// All that is fixed when one caller calls one tool.
@@ -166,7 +167,7 @@ fn without_scope(policy: &Policy) -> Option<Policy> {
 }
 
 impl Reads {
-    const ALL: Self = Self { input: true, session: true, sandbox: true };
+    const ALL: Self = Self { input: true, session: true, sandbox: true, files: true };
 
     /// Never too little: what is not plainly `context.name` or `context has name` counts as all.
     pub(super) fn of_policy(policy: &Policy) -> Self {
@@ -202,6 +203,7 @@ impl Reads {
             Some("input") => reads.input = true,
             Some("session") => reads.session = true,
             Some("sandbox") => reads.sandbox = true,
+            Some("files") => reads.files = true,
             Some("attended") => {}
             _ => return Self::ALL,
         }
@@ -213,6 +215,7 @@ impl Reads {
             input: self.input || other.input,
             session: self.session || other.session,
             sandbox: self.sandbox || other.sandbox,
+            files: self.files || other.files,
         }
     }
 }

@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::admission::Admitted;
-use crate::call::{Call, Code};
+use crate::call::{Call, Code, File};
 use crate::catalog::{
-    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Stdin, Target,
-    Tier,
+    Command, EgressRule, Limits, Pool, Profile, Repair, Resolved, Risk, Runtime, Seccomp, Stdin,
+    Target, Tier,
 };
 use crate::schema::Arguments;
 
@@ -46,6 +46,8 @@ fn profile(hosts: &[&str]) -> Profile {
         image: "shell".into(),
         tier: Tier::Call,
         runtime: Runtime::Runc,
+        seccomp: Arc::new(Seccomp::built_in()),
+        accept_unread: Vec::new(),
         limits: Limits {
             wall: Duration::from_secs(3),
             memory: 512 << 20,
@@ -61,6 +63,8 @@ fn profile(hosts: &[&str]) -> Profile {
                 |host: &&str| EgressRule { host: (*host).into(), port: 443, networks: Vec::new() };
             hosts.iter().map(rule).collect()
         }),
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 8 },
     }
 }
@@ -77,6 +81,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
             env: BTreeMap::new(),
             json_output: false,
         }),
+        files: crate::catalog::Files::default(),
         profile: Arc::new(profile),
         operation: None,
         source: name.split('.').next().unwrap_or(name).into(),
@@ -156,6 +161,30 @@ fn shipped_policies_let_read_run_and_hold_back_what_cannot_be_undone() {
     let held = Some(Code::ApprovalRequired);
     assert_eq!(codes, [None, None, held, held, held, None]);
     assert!(tools.iter().all(|tool| policies.visible(&caller(), tool)));
+}
+
+#[test]
+fn policies_can_speak_of_the_files_of_a_call() {
+    let tool = transfer();
+    let text = policy("a", "permit (principal, action, resource);")
+        + &policy(
+            "b",
+            "forbid (principal, action, resource) when { context.files.count > 1 \
+             || context.files.bytes > 4 || context.files.media_types.contains(\"image/png\") };",
+        );
+    let policies = load(&text, std::slice::from_ref(&tool));
+    let decide = |files: &[(&str, &str)]| {
+        let mut checked = checked(&tool, r#"{"amount":1}"#);
+        let files =
+            files.iter().map(|(kind, text)| File::new("f", kind, (*text).to_owned().into()));
+        checked.resolved.admitted.call.files = files.collect();
+        policies.authorize(checked).is_ok()
+    };
+    assert!(policies.visible(&caller(), &tool));
+    assert!(decide(&[]) && decide(&[("text/plain", "four")]));
+    assert!(!decide(&[("text/plain", "fives")]));
+    assert!(!decide(&[("text/plain", "a"), ("text/plain", "b")]));
+    assert!(!decide(&[("image/png", "a")]));
 }
 
 #[test]

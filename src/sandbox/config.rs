@@ -37,7 +37,7 @@ pub struct Config {
     /// Bound of one request to the engine, in milliseconds. Default 10,000.
     pub engine_timeout_ms: u64,
     /// How long past a call's wall time the runner may take to report, in milliseconds; then the
-    /// container is removed by force. Default 500.
+    /// container is killed. Default 30, so that the end comes within 50 ms of the wall time.
     pub grace_ms: u64,
     /// Age at which a waiting container is replaced, in seconds. Default 600.
     pub idle_seconds: u64,
@@ -65,7 +65,7 @@ impl Default for Config {
             queue_wait_ms: 10_000,
             creates: 0,
             engine_timeout_ms: 10_000,
-            grace_ms: 500,
+            grace_ms: 30,
             idle_seconds: 600,
             sweep_seconds: 30,
             worker_calls: 10_000,

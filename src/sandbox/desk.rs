@@ -8,16 +8,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::EgressAttempt;
-use super::egress::{Gate, GateLimits, Trail};
-use crate::catalog::EgressRule;
+use super::egress::{Gate, GateLimits, Pass, Trail};
 
 /// The calls of one container that may connect somewhere.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     lines: Mutex<HashMap<String, Line>>,
     /// A gate keeps connections to upstreams for the next call. All calls of a container have one
-    /// scope, so they may share it.
-    gates: Mutex<HashMap<Vec<EgressRule>, Gate>>,
+    /// scope, so they may share it, until the profile or the value of a secret changes.
+    gate: Mutex<Option<(Pass, Gate)>>,
 }
 
 /// The connections of one call.
@@ -38,11 +37,15 @@ pub(super) struct Seat<'desk> {
 
 impl Desk {
     /// Opens a line for the call with this nonce.
-    pub(super) fn seat(&self, nonce: &str, rules: &[EgressRule], limits: &GateLimits) -> Seat<'_> {
-        let gate = lock(&self.gates)
-            .entry(rules.to_vec())
-            .or_insert_with(|| Gate::new(rules, limits.clone()))
-            .clone();
+    pub(super) fn seat(&self, nonce: &str, pass: Pass, limits: &GateLimits) -> Seat<'_> {
+        let gate = match &mut *lock(&self.gate) {
+            Some((last, gate)) if *last == pass => gate.clone(),
+            place => {
+                let gate = Gate::new(&pass, limits);
+                *place = Some((pass, gate.clone()));
+                gate
+            }
+        };
         let line = Line { gate, trail: Trail::default(), stop: CancellationToken::new() };
         lock(&self.lines).insert(nonce.to_owned(), line.clone());
         Seat { desk: self, nonce: nonce.to_owned(), line }

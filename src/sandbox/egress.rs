@@ -1,6 +1,6 @@
 //! The egress gate: an HTTP/1.1 proxy in the daemon, at which every connection of a sandboxed tool
 //! ends. A byte stream and the profile's rules in; allowed exchanges out, each attempt on the
-//! call's [`Trail`]. It follows no redirect and holds no secret.
+//! call's [`Trail`]. It follows no redirect; secrets are added here and masked in what comes back.
 
 mod address;
 mod body;
@@ -8,7 +8,9 @@ mod dial;
 mod exchange;
 mod head;
 mod hello;
+mod keyring;
 mod limits;
+mod names;
 mod pool;
 mod rules;
 #[cfg(test)]
@@ -25,7 +27,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::catalog::EgressRule;
+use crate::catalog::{EgressLimits, EgressRule};
 use body::Fault;
 use dial::Refusal;
 use exchange::{Broken, Exchange};
@@ -35,6 +37,7 @@ use rules::{Rules, Target};
 use tool::{Parsed, Tool, count};
 use trail::Meter;
 
+pub(crate) use keyring::Keyring;
 pub use limits::GateLimits;
 pub(crate) use trail::Trail;
 
@@ -47,13 +50,36 @@ pub(crate) struct Gate(Arc<Inner>);
 struct Inner {
     rules: Rules,
     limits: GateLimits,
+    keyring: Arc<Keyring>,
     pool: Pool,
 }
 
+/// What one profile may do at a gate.
+#[derive(Debug, Clone)]
+pub(crate) struct Pass {
+    pub(crate) rules: Vec<EgressRule>,
+    pub(crate) tighter: EgressLimits,
+    pub(crate) keyring: Arc<Keyring>,
+}
+
+impl PartialEq for Pass {
+    /// A keyring with a new value is another one.
+    fn eq(&self, other: &Self) -> bool {
+        self.rules == other.rules
+            && self.tighter == other.tighter
+            && Arc::ptr_eq(&self.keyring, &other.keyring)
+    }
+}
+
 impl Gate {
-    /// A gate that allows what `rules` name, and nothing else.
-    pub(crate) fn new(rules: &[EgressRule], limits: GateLimits) -> Self {
-        Self(Arc::new(Inner { rules: Rules::new(rules), limits, pool: Pool::default() }))
+    /// A gate that allows what `pass` names, and nothing else.
+    pub(crate) fn new(pass: &Pass, limits: &GateLimits) -> Self {
+        Self(Arc::new(Inner {
+            rules: Rules::new(&pass.rules),
+            limits: limits.tightened(&pass.tighter),
+            keyring: Arc::clone(&pass.keyring),
+            pool: Pool::default(),
+        }))
     }
 
     /// Serves one connection of a tool until either side is done. Every attempt is on `trail` as
@@ -146,6 +172,8 @@ impl Inner {
                             path,
                             meter,
                             limits: &self.limits,
+                            keys: &self.keyring.bound(&target),
+                            veil: self.keyring.veil(),
                         };
                         self.forward(tool, &exchange).await
                     }
@@ -169,6 +197,13 @@ impl Inner {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
+        if let [key, ..] = self.keyring.bound(target).as_slice() {
+            return Err(Refusal::Denied(format!(
+                "secret `{}` is bound to this host and cannot be added inside a tunnel; send the \
+                 https:// address itself to the proxy, in place of CONNECT",
+                key.name()
+            )));
+        }
         let (stream, address) = self.dial(target, meter).await?;
         meter.connected(Some(address));
         tool.sink.buffer.extend_from_slice(b"HTTP/1.1 200 Connection established\r\n\r\n");
@@ -232,6 +267,7 @@ impl Inner {
         if let Some(link) = self.pool.take(&key, keep_alive, repeatable) {
             what.meter.permit();
             what.meter.connected(Some(link.address));
+            what.unlock(&link)?;
             match what.run(&mut tool.source, &mut tool.sink, link).await {
                 // The upstream closed it while it waited; ask again on a new one.
                 Err(broken) if repeatable && !broken.heard && broken.is_upstream() => {
@@ -241,6 +277,7 @@ impl Inner {
             }
         }
         let link = self.link(&key, what.meter).await?;
+        what.unlock(&link)?;
         let ended = what.run(&mut tool.source, &mut tool.sink, link).await;
         self.settle(tool, what, &key, ended).await
     }

@@ -9,17 +9,21 @@ use bollard::container::AttachContainerResults;
 use bollard::errors::Error as Fault;
 use bollard::models::{ContainerCreateBody, ContainerSummary, SystemInfo};
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, ListContainersOptionsBuilder,
-    RemoveContainerOptionsBuilder, StartContainerOptions,
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, EventsOptionsBuilder,
+    InspectContainerOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
+    StartContainerOptions,
 };
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
+use futures::StreamExt;
 
 use super::Error;
-use super::recipe::LABEL_INSTANCE;
+use super::recipe::{LABEL_INSTANCE, unix_seconds};
 
 /// First API version with private cgroup namespaces (engine 20.10).
 const OLDEST_API: (usize, usize) = (1, 41);
 const PING: Duration = Duration::from_secs(2);
+/// Longest wait for the engine's word on a container that ended.
+const FATE: Duration = Duration::from_secs(1);
 
 /// A Docker engine that may or may not be there.
 #[derive(Debug)]
@@ -139,6 +143,31 @@ impl Engine {
         self.within("start a container", self.bound, docker.start_container(id, none)).await
     }
 
+    /// The number of a container's first process on the engine's host.
+    pub(super) async fn pid(&self, id: &str) -> Option<i32> {
+        let docker = self.client().ok()?;
+        let none: Option<InspectContainerOptions> = None;
+        let asked = docker.inspect_container(id, none);
+        let found = self.within("describe a container", self.bound, asked).await.ok()?;
+        i32::try_from(found.state?.pid?).ok().filter(|pid| *pid > 0)
+    }
+
+    /// Whether the kernel ended a process of a container that is gone for want of memory, from the
+    /// engine's log of events. The engine hears of that before it hears of the container's end.
+    pub(super) async fn starved(&self, id: &str) -> bool {
+        let Ok(docker) = self.client() else { return false };
+        let filters = HashMap::from([
+            ("container".to_owned(), vec![id.to_owned()]),
+            ("event".to_owned(), vec!["oom".to_owned(), "die".to_owned()]),
+        ]);
+        let until = unix_seconds().saturating_add(FATE.as_secs()).to_string();
+        let options =
+            EventsOptionsBuilder::default().since("0").until(&until).filters(&filters).build();
+        let first = async { Box::pin(docker.events(Some(options))).next().await };
+        let said = tokio::time::timeout(FATE, first).await.ok().flatten();
+        said.and_then(Result::ok).is_some_and(|event| event.action.as_deref() == Some("oom"))
+    }
+
     /// Removes a container, running or not, with its anonymous volumes. One that is gone or going
     /// counts as removed.
     pub(super) async fn remove(&self, id: &str) -> Result<Removed, Error> {
@@ -190,6 +219,24 @@ impl Engine {
         }
     }
 
+    /// Refuses an engine that cannot filter system calls: it would take the profile and ignore it.
+    pub(super) async fn require_seccomp(&self, docker: &Docker) -> Result<(), Error> {
+        let info = self.within("describe itself", self.bound, docker.info()).await?;
+        if filters(&info) {
+            return Ok(());
+        }
+        Err(Error::Unenforced {
+            limit: "the seccomp profile",
+            reason: "its `info` does not name seccomp; use an engine and a kernel that have it"
+                .to_owned(),
+        })
+    }
+
+    /// Whether the endpoint is on this host, so that a process number may mean something here.
+    pub(super) fn is_local(&self) -> bool {
+        self.endpoint.starts_with("unix://")
+    }
+
     /// The version of the API in use.
     pub(super) fn version(&self) -> Result<String, Error> {
         self.client().map(|docker| docker.client_version().to_string())
@@ -206,6 +253,12 @@ impl Engine {
             Err(_elapsed) => Err(Error::Slow { step, bound }),
         }
     }
+}
+
+/// Whether the engine filters system calls.
+pub(super) fn filters(info: &SystemInfo) -> bool {
+    let options = info.security_options.iter().flatten();
+    options.flat_map(|option| option.split(',')).any(|part| part == "name=seccomp")
 }
 
 /// Whether the engine says that there is no such image or container.

@@ -10,7 +10,7 @@ use switchboard_runner::CgroupLimits;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
-use super::engine::Engine;
+use super::engine::{Engine, filters};
 use super::member::{Registry, Yard};
 use super::recipe::{Images, Owner, Recipe};
 use super::teardown::Reaper;
@@ -27,6 +27,8 @@ pub struct EngineFacts {
     pub engine: Option<String>,
     /// The host's control group version: `1` or `2`.
     pub cgroup: Option<String>,
+    /// Whether the engine filters system calls; `None` when it did not say.
+    pub seccomp: Option<bool>,
     /// The runtimes that profiles can name.
     pub runtimes: Vec<String>,
     /// Each image of the images file.
@@ -91,6 +93,7 @@ pub async fn inspect_engine(config: &Config) -> EngineFacts {
             .as_ref()
             .and_then(|info| info.cgroup_version)
             .map(|version| version.to_string()),
+        seccomp: info.as_ref().map(filters),
         runtimes,
         images: match images {
             Ok(images) => Ok(look_up(&engine, &images).await),

@@ -11,12 +11,14 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::engine::Engine;
 use super::member::{Counted, Member, Yard};
 use super::order::Scope;
 use super::pool::{Asked, Pools, Taken, Who};
 use super::recipe::{Images, Key, Recipe};
+use super::secrets::Vault;
 use super::teardown::Reaper;
-use super::{Config, Error, Lack, PoolUse, Readiness};
+use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
 /// Shared by all tasks of the room.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(super) struct Hub {
     pub(super) reaper: Reaper,
     pub(super) pools: Mutex<Pools>,
     pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
+    /// Values of secrets.
+    pub(super) vault: Vault,
     /// Why some profile can have no pool.
     pub(super) lacking: Mutex<Vec<String>>,
     /// One permit for every container that may exist.
@@ -101,13 +105,38 @@ impl Holding {
         }
     }
 
-    /// The container did not answer a call. One that is the call's own ends now; one that is shared
-    /// gets no further calls, and those that it has go on. The call's stream is reset by its drop.
-    pub(super) fn doubt(&self) {
+    /// Ends a call that has no report yet. A container that is the call's own is killed at once. One
+    /// that is shared gets no further calls, and those that it has go on: its runner ends the one
+    /// whose stream is reset, which happens when the stream is dropped.
+    pub(super) fn end(&self) -> Killer {
         match self {
-            Self::Own(own) => own.taken.member.link().cut(),
-            Self::Shared { worker, .. } => worker.doubtful.store(true, Ordering::Relaxed),
+            Self::Own(own) => {
+                let killer = own.taken.member.handle.kill();
+                own.taken.member.link().cut();
+                killer
+            }
+            Self::Shared { worker, .. } => {
+                worker.doubtful.store(true, Ordering::Relaxed);
+                Killer::Runner.count()
+            }
         }
+    }
+
+    /// Whether a container that went away under its only call had too little memory for its first
+    /// process. Under gVisor that is how every want of memory ends.
+    pub(super) async fn starved(&self, engine: &Engine) -> bool {
+        let Self::Own(own) = self else { return false };
+        match own.taken.member.handle.counters() {
+            Some(counters) => counters.oom_kills > 0,
+            // Its group is gone already; the engine was told.
+            None => engine.starved(&own.taken.member.id).await,
+        }
+    }
+
+    /// Whether it went away at its process limit, which takes gVisor's kernel down.
+    pub(super) fn outgrew(&self) -> bool {
+        let Self::Own(own) = self else { return false };
+        own.taken.member.handle.counters().is_some_and(|counters| counters.forks_refused > 0)
     }
 
     pub(super) const fn is_shared(&self) -> bool {

@@ -90,6 +90,7 @@ async fn watch(hub: &Hub) {
 async fn connect(hub: &Hub) -> Result<(), Error> {
     let engine = &hub.yard.engine;
     let docker = engine.connect().await?;
+    engine.require_seccomp(&docker).await?;
     engine.rise(docker);
     // What an earlier life left behind goes before anything new is made.
     if let Err(error) = hub.reaper.sweep().await {
@@ -230,6 +231,7 @@ pub(super) fn report(hub: &Hub) {
         reasons = vec![absent.line()];
     }
     reasons.extend(hub.lacking().iter().cloned());
+    reasons.extend(hub.vault.lacking());
     show(&figures);
     let now = Readiness { ready: reasons.is_empty(), reason: reasons.join("; ") };
     hub.readiness.send_if_modified(|was| {

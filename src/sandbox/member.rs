@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Error;
 use super::engine::{Engine, is_absent};
+use super::kill::Handle;
 use super::link::{Link, receive};
 use super::recipe::{Owner, Recipe};
 use crate::catalog::Tier;
@@ -108,7 +109,9 @@ pub(super) struct Member {
     /// The engine's id.
     pub(super) id: String,
     pub(super) recipe: Arc<Recipe>,
-    /// The limits that the runner read back.
+    /// The way to end it without the engine.
+    pub(super) handle: Handle,
+    /// The limits that were read back.
     pub(super) limits: CgroupLimits,
     /// When its making began.
     pub(super) begun: Instant,
@@ -134,6 +137,7 @@ impl Member {
         Self {
             link: Link::for_test(),
             _claim: Claim::new(registry, id.clone(), permit),
+            handle: Handle::of(&id),
             id,
             recipe: Arc::clone(recipe),
             limits: CgroupLimits::default(),
@@ -182,7 +186,9 @@ impl Yard {
             tokio::time::timeout(READY_BOUND, attached.ready()).await.map_err(|_elapsed| {
                 Error::Slow { step: "bring up the runner", bound: READY_BOUND }
             })??;
-        recipe.verify(&ready.limits)?;
+        let handle = self.grasp(&id).await;
+        let ready = recipe.complete(ready, handle.group());
+        recipe.verify(&ready)?;
         drop(starting);
         let link = attached.link(recipe.key.tier == Tier::Worker, &self.tasks);
         histogram!("switchboard_sandbox_create_seconds").record(begun.elapsed());
@@ -191,10 +197,21 @@ impl Yard {
             _claim: claim,
             id,
             recipe,
+            handle,
             limits: ready.limits,
             begun,
             ready: Instant::now(),
         })
+    }
+
+    /// What there is of the container on this host. The engine is asked for a process number only
+    /// where the control group is not in its usual place.
+    async fn grasp(&self, id: &str) -> Handle {
+        let handle = Handle::of(id);
+        if handle.group().is_some() || !self.engine.is_local() {
+            return handle;
+        }
+        self.engine.pid(id).await.map_or(handle, |pid| Handle::of_process(id, pid))
     }
 }
 

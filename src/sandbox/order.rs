@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::pool::Who;
 use super::{Error, HttpAnswer};
+use crate::call::File;
 use crate::catalog::{Command, Profile, Stdin, Target, Tool};
 use crate::policy::Authorized;
 
@@ -31,6 +32,12 @@ pub(super) struct Order {
     pub(super) argv: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) stdin: Vec<u8>,
+    /// Files that the tool finds in its folder.
+    pub(super) files: Vec<File>,
+    /// Names of the files that are collected when it has ended.
+    pub(super) wanted: Vec<String>,
+    /// Bytes of those together, at most.
+    pub(super) wanted_bytes: u64,
     /// Standard output is an HTTP answer.
     pub(super) http: bool,
     /// When the caller stops waiting.
@@ -51,6 +58,7 @@ impl Order {
         let resolved = &checked.resolved;
         let tool: &Tool = &resolved.tool;
         let arguments = &checked.arguments;
+        let call = &resolved.admitted.call;
         let (argv, env, stdin, http) = match &tool.target {
             Target::Command(command) => (
                 fill(&command.argv, &arguments.value)?,
@@ -82,8 +90,11 @@ impl Order {
             argv,
             env,
             stdin,
+            files: call.files.clone(),
+            wanted: tool.files.wanted(&call.output_files).to_vec(),
+            wanted_bytes: tool.files.give.as_ref().map_or(0, |give| give.bytes),
             http,
-            deadline: resolved.admitted.call.deadline,
+            deadline: call.deadline,
         })
     }
 }

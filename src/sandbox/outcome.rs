@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
+pub use switchboard_runner::Refused;
 
+use super::Killer;
 use crate::catalog::Limits;
 
 /// What happened in the sandbox.
@@ -12,12 +14,16 @@ use crate::catalog::Limits;
 pub struct Outcome {
     /// The verdict.
     pub end: End,
+    /// Who ended the tool; `None` when it ended by itself or was lost.
+    pub killed: Option<Killer>,
     /// Standard output up to the cap (for an HTTP tool: empty).
     pub stdout: Bytes,
     /// Standard error up to the cap.
     pub stderr: Bytes,
     /// The upstream's answer, for an HTTP tool that got one.
     pub http: Option<HttpAnswer>,
+    /// The files that the call wanted, in its order.
+    pub files: Vec<GivenFile>,
     /// Bytes written to standard output before any cap.
     pub stdout_bytes: u64,
     /// Bytes written to standard error before any cap.
@@ -44,6 +50,15 @@ pub struct Outcome {
     pub container: String,
     /// The limits that were enforced.
     pub limits: Limits,
+}
+
+/// One file that a call wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenFile {
+    /// Its name.
+    pub name: String,
+    /// Its content, or why there is none.
+    pub content: Result<Bytes, Refused>,
 }
 
 /// Distinct verdicts.
@@ -96,6 +111,10 @@ pub struct EgressAttempt {
     pub allowed: bool,
     /// Why not, or what went wrong; empty for a good one.
     pub reason: String,
+    /// Names of the secrets that were sent with it.
+    pub secrets: Vec<String>,
+    /// Microseconds from the first byte of the attempt to its end.
+    pub duration_us: u64,
     /// Bytes sent by the tool.
     pub sent: u64,
     /// Bytes received by the tool.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::{
@@ -11,13 +12,19 @@ use bollard::models::{
     ResourcesUlimits,
 };
 use serde::Deserialize;
-use switchboard_runner::CgroupLimits;
+use switchboard_runner::{CgroupLimits, Ready};
 
-use super::Error;
-use crate::catalog::{Limits, Profile, Runtime, Tier, worker_calls};
+use super::cgroup::Group;
+use super::{Error, seccomp};
+use crate::catalog::{Limits, Profile, Runtime, Seccomp, Tier, Unread, worker_calls};
 
 /// Processes and threads that the runner itself keeps, added to the tool's process limit.
 pub(super) const RUNNER_PROCESSES: u32 = 1;
+/// Threads of the host that gVisor keeps in the container's group beside the guest's own: those of the
+/// emulated kernel and of its file server. 42 were counted before a tool starts.
+const SENTRY_THREADS: u32 = 96;
+/// Threads of the host for each process or thread of the guest; 5 to 7 were counted.
+const SENTRY_EACH: u32 = 8;
 /// Label with the daemon instance that owns a container.
 pub(super) const LABEL_INSTANCE: &str = "switchboard.instance";
 /// Label with the boot of that daemon.
@@ -40,6 +47,10 @@ pub(super) struct Key {
     processes: u32,
     disk: u64,
     inodes: u64,
+    /// Digest of the seccomp profile.
+    seccomp: Arc<str>,
+    /// What need not be read back.
+    unread: Vec<Unread>,
 }
 
 /// How to make a container of one pool.
@@ -48,6 +59,7 @@ pub(super) struct Recipe {
     pub(super) key: Key,
     /// Name of the image, for messages and the pool's label.
     pub(super) name: String,
+    seccomp: Arc<Seccomp>,
 }
 
 /// Whose container it is.
@@ -74,13 +86,17 @@ impl Recipe {
                 processes,
                 disk,
                 inodes,
+                seccomp: Arc::clone(&profile.seccomp.digest),
+                unread: profile.accept_unread.clone(),
             },
             name: profile.image.clone(),
+            seccomp: Arc::clone(&profile.seccomp),
         })
     }
 
     /// A small container of the image `name`, to try the engine with.
     pub(super) fn probe(name: &str, images: &Images) -> Result<Self, Error> {
+        let seccomp = Arc::new(Seccomp::built_in());
         Ok(Self {
             key: Key {
                 image: images.id(name)?,
@@ -91,8 +107,11 @@ impl Recipe {
                 processes: 16,
                 disk: 1 << 20,
                 inodes: 64,
+                seccomp: Arc::clone(&seccomp.digest),
+                unread: Vec::new(),
             },
             name: name.to_owned(),
+            seccomp,
         })
     }
 
@@ -140,11 +159,14 @@ impl Recipe {
             cap_drop: Some(vec!["ALL".to_owned()]),
             // The runner becomes the tool's user in the child, and must still be able to kill it.
             cap_add: Some(["SETUID", "SETGID", "KILL"].map(str::to_owned).to_vec()),
-            security_opt: Some(vec!["no-new-privileges".to_owned()]),
+            security_opt: Some(vec![
+                "no-new-privileges".to_owned(),
+                format!("seccomp={}", seccomp::spell(&self.seccomp, self.key.runtime)),
+            ]),
             privileged: Some(false),
             memory: Some(memory),
             memory_swap: Some(memory),
-            pids_limit: Some(i64::from(self.key.processes) + i64::from(RUNNER_PROCESSES)),
+            pids_limit: Some(i64::from(self.host_processes())),
             nano_cpus: Some(i64::from(self.key.cpu_millis) * 1_000_000),
             log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
             init: Some(false),
@@ -158,6 +180,45 @@ impl Recipe {
             }]),
             ..Default::default()
         }
+    }
+
+    /// What the engine is told to allow: processes and threads of the host.
+    fn host_processes(&self) -> u32 {
+        match self.key.runtime {
+            Runtime::Runc | Runtime::Kata => self.key.processes.saturating_add(RUNNER_PROCESSES),
+            Runtime::Runsc => {
+                SENTRY_THREADS.saturating_add(self.key.processes.saturating_mul(SENTRY_EACH))
+            }
+        }
+    }
+
+    /// Whether the operator takes this wall for standing where nothing shows it.
+    pub(super) fn accepts(&self, unread: Unread) -> bool {
+        self.key.unread.contains(&unread)
+    }
+
+    /// Processes that the runner itself must hold the tool to. A kernel of the sandbox's own counts a
+    /// user's processes in this sandbox alone; the host's would count those of every sandbox.
+    pub(super) fn guest_processes(&self) -> Option<u64> {
+        (self.key.runtime != Runtime::Runc).then(|| u64::from(self.key.processes))
+    }
+
+    /// Bytes of address space that the runner itself must hold each process to.
+    pub(super) fn guest_memory(&self) -> Option<u64> {
+        self.accepts(Unread::Memory).then_some(self.key.memory)
+    }
+
+    /// What the runner could not read inside is taken from the container's group on the host: gVisor
+    /// shows its guests no group, and is held by one itself.
+    pub(super) fn complete(&self, mut ready: Ready, group: Option<&Group>) -> Ready {
+        let guest = ready.limits.clone();
+        if self.key.runtime == Runtime::Runsc
+            && guest == CgroupLimits::default()
+            && let Some(group) = group
+        {
+            ready.limits = group.limits();
+        }
+        ready
     }
 
     fn labels(&self, owner: &Owner) -> HashMap<String, String> {
@@ -175,26 +236,38 @@ impl Recipe {
         .collect()
     }
 
-    /// Compares what the runner read from its cgroup with what was asked for. A limit that cannot
-    /// be read back counts as not enforced.
-    pub(super) fn verify(&self, found: &CgroupLimits) -> Result<(), Error> {
-        // The kernel keeps memory limits in whole pages.
+    /// Compares what was read back with what was asked for. A wall that reads otherwise refuses, and
+    /// so does one that cannot be read, unless the profile accepts that.
+    pub(super) fn verify(&self, found: &Ready) -> Result<(), Error> {
+        let limits = &found.limits;
+        // The kernel keeps sizes in whole pages.
         let memory = self.key.memory / PAGE * PAGE;
-        let processes = u64::from(self.key.processes) + u64::from(RUNNER_PROCESSES);
-        let limits = [
-            ("the memory limit", memory, found.memory_bytes),
-            ("the swap limit", memory, found.memory_and_swap_bytes),
-            ("the process limit", processes, found.processes),
-            ("the processor limit", u64::from(self.key.cpu_millis), found.cpu_millis),
+        let disk = self.key.disk.div_ceil(PAGE) * PAGE;
+        let processes = u64::from(self.host_processes());
+        let cpus = u64::from(self.key.cpu_millis);
+        let (seccomp, filtered) = (1, found.seccomp.map(u64::from));
+        let walls = [
+            ("the memory limit", memory, limits.memory_bytes, Some(Unread::Memory)),
+            ("the swap limit", memory, limits.memory_and_swap_bytes, Some(Unread::Memory)),
+            ("the process limit", processes, limits.processes, Some(Unread::Processes)),
+            ("the processor limit", cpus, limits.cpu_millis, Some(Unread::Cpus)),
+            ("the disk limit", disk, found.scratch_bytes, None),
+            (
+                "the limit of files on the disk",
+                self.key.inodes,
+                found.scratch_files,
+                Some(Unread::Inodes),
+            ),
+            ("the seccomp profile", seccomp, filtered, Some(Unread::Seccomp)),
         ];
-        for (limit, asked, found) in limits {
-            if found != Some(asked) {
-                let found = found.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-                return Err(Error::Unenforced {
-                    limit,
-                    reason: format!("asked for {asked}, the container reads {found}"),
-                });
-            }
+        for (limit, asked, found, unread) in walls {
+            let reason = match found {
+                Some(value) if value == asked => continue,
+                Some(value) => format!("asked for {asked}, the container has {value}"),
+                None if unread.is_some_and(|unread| self.accepts(unread)) => continue,
+                None => format!("asked for {asked}, and nothing shows what the container has"),
+            };
+            return Err(Error::Unenforced { limit, reason });
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::egress::Trail;
-use super::{End, Outcome, PoolUse};
+use super::{End, Killer, Outcome, PoolUse};
 use crate::catalog::Limits;
 
 /// A look at one call. Clones share it; it is empty until the call has a container.
@@ -23,12 +23,20 @@ pub(super) struct Seen {
     pub(super) image_digest: String,
     pub(super) container: String,
     pub(super) limits: Limits,
+    pub(super) killed: Option<Killer>,
     pub(super) trail: Option<Trail>,
 }
 
 impl Sight {
     pub(super) fn see(&self, seen: Seen) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+
+    /// Notes who ended the tool of a call that was dropped.
+    pub(super) fn killed(&self, by: Killer) {
+        if let Some(seen) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            seen.killed = Some(by);
+        }
     }
 
     /// The outcome of a call that is dropped now; `None` when it had no container. Output and
@@ -38,9 +46,11 @@ impl Sight {
         let seen = held.as_ref()?;
         Some(Outcome {
             end: End::Cancelled,
+            killed: seen.killed,
             stdout: Bytes::new(),
             stderr: Bytes::new(),
             http: None,
+            files: Vec::new(),
             stdout_bytes: 0,
             stderr_bytes: 0,
             oom_kills: 0,

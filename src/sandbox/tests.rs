@@ -8,4 +8,6 @@ mod figures;
 mod live;
 mod parts;
 mod pool;
+mod secrets;
+mod veil;
 mod worker;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Arguments, Error, Schemas, Violation};
 use crate::catalog::{
-    Command, Limits, Pool, Profile, Repair, Risk, Runtime, Stdin, Target, Tier, Tool,
+    Command, Limits, Pool, Profile, Repair, Risk, Runtime, Seccomp, Stdin, Target, Tier, Tool,
 };
 
 /// A tool with this input schema.
@@ -24,6 +24,8 @@ pub(crate) fn tool(schema: Value) -> Tool {
         image: "shell".to_owned(),
         tier: Tier::Call,
         runtime: Runtime::Runc,
+        seccomp: Arc::new(Seccomp::built_in()),
+        accept_unread: Vec::new(),
         limits: Limits {
             wall: Duration::from_secs(3),
             memory: 512 << 20,
@@ -35,6 +37,8 @@ pub(crate) fn tool(schema: Value) -> Tool {
             open_files: 256,
         },
         egress: None,
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 8 },
     };
     Tool {
@@ -50,6 +54,7 @@ pub(crate) fn tool(schema: Value) -> Tool {
             env: BTreeMap::new(),
             json_output: false,
         }),
+        files: crate::catalog::Files::default(),
         profile: Arc::new(profile),
         source: "tests".to_owned(),
         risk: Risk::Read,

@@ -1,6 +1,6 @@
 //! Why the daemon does not start.
 
-use crate::{ledger, policy, sandbox, telemetry};
+use crate::{admission, ledger, policy, sandbox, telemetry};
 
 /// Why the daemon does not start.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +8,17 @@ pub enum Error {
     /// Logs, traces or metrics.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
+    /// Who callers are.
+    #[error(transparent)]
+    Admission(#[from] admission::Error),
+    /// Certificate, key or client roots.
+    #[error("cannot use `{path}` for server.tls: {reason}")]
+    Tls {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),

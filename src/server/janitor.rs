@@ -20,6 +20,8 @@ pub(super) fn start(config: &Config, boot: &str) -> Result<Janitor, Error> {
     let mut child = Command::new(program)
         .args(["janitor", "--engine", &config.engine])
         .args(["--instance", &config.instance, "--boot", boot])
+        // The daemon's environment can hold secrets, and this program needs nothing of it.
+        .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -13,14 +13,15 @@ use tonic::transport::Server as Grpc;
 use tonic::transport::server::{Router, TcpIncoming};
 
 use super::health::Health;
+use super::tls::Sessions;
 use super::{Daemon, Error, http};
 use crate::config::Server;
 use crate::proto;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
 use crate::service::Tools;
 
-/// Bytes of one message: arguments are refused earlier, with a reply that says so.
-const MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes of one message: the files of a call, and more arguments than a reply refuses as too long.
+const MESSAGE_BYTES: usize = 32 << 20;
 /// A connection whose client does not answer a ping is closed after these two together, and its
 /// calls are cancelled. Clients may ping as often as they like.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -60,6 +61,7 @@ impl Bound {
 pub(super) struct Listeners {
     socket: Option<UnixListener>,
     tcp: Option<TcpListener>,
+    tls: Option<Sessions>,
     health: Option<TcpListener>,
     metrics: Option<TcpListener>,
     bound: Bound,
@@ -93,6 +95,7 @@ fn inode(path: &Path) -> std::io::Result<(u64, u64)> {
 
 /// Binds everything that the configuration names, or nothing.
 pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
+    let tls = config.tls.as_ref().map(Sessions::new).transpose()?;
     let socket = match config.socket.as_os_str().is_empty() {
         true => None,
         false => Some(bind_socket(config).await?),
@@ -106,7 +109,7 @@ pub(super) async fn bind(config: &Server) -> Result<Listeners, Error> {
         health: address(health.as_ref()),
         pid: std::process::id(),
     };
-    Ok(Listeners { socket, tcp, health, metrics, bound })
+    Ok(Listeners { socket, tcp, tls, health, metrics, bound })
 }
 
 fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
@@ -184,9 +187,14 @@ impl Listeners {
         }
         if let Some(listener) = self.tcp {
             let stop = daemon.stop.clone().cancelled_owned();
-            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-            let served = router(daemon, health)?.serve_with_incoming_shutdown(incoming, stop);
-            spawn(daemon, "tcp", served);
+            let router = router(daemon, health)?;
+            if let Some(sessions) = self.tls {
+                let incoming = sessions.accept(listener, &daemon.tasks, daemon.stop.clone());
+                spawn(daemon, "tls", router.serve_with_incoming_shutdown(incoming, stop));
+            } else {
+                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+                spawn(daemon, "tcp", router.serve_with_incoming_shutdown(incoming, stop));
+            }
         }
         if let Some(listener) = self.health {
             let stop = daemon.stop.clone().cancelled_owned();

@@ -1,6 +1,7 @@
 //! Reload of the policies folder, when a file in it changes and on SIGHUP. A broken file keeps the
 //! last good state, and the log says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher};
@@ -8,6 +9,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 use super::Daemon;
+use crate::catalog::{Profile, Usable};
 use crate::pipeline::Snapshot;
 use crate::sandbox;
 
@@ -67,10 +69,15 @@ async fn follow(daemon: &Daemon, mut changes: mpsc::Receiver<()>) {
 }
 
 fn load(daemon: &Daemon) {
+    if let Err(error) = daemon.pipeline.reload_identity() {
+        tracing::error!(%error, "tokens and keys were not taken; those from before stay in force");
+    }
     let previous = daemon.pipeline.snapshot();
     let images = sandbox::images(&daemon.config.sandbox);
     let image = |name: &str| images.get(name).cloned();
-    let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, Some(&previous)) {
+    let usable = |profile: &Arc<Profile>| daemon.sandbox.check_secrets(profile);
+    let last = Some((&*previous, &usable as Usable<'_>));
+    let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, last) {
         Ok(snapshot) => {
             daemon.pipeline.replace(snapshot);
             report(&daemon.pipeline.snapshot());

@@ -5,17 +5,35 @@ use std::time::{Duration, Instant};
 use opentelemetry::propagation::Extractor;
 use tonic::Request;
 use tonic::metadata::{KeyRef, MetadataMap};
-use tonic::transport::server::{TcpConnectInfo, UdsConnectInfo};
+use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo, UdsConnectInfo};
 
-use crate::admission::Peer;
+use crate::admission::{Link, Peer, names};
 
 /// Who is at the other end of the connection that brought `request`.
 pub(super) fn peer<T>(request: &Request<T>) -> Option<Peer> {
+    let link = link(request)?;
+    let values = || request.metadata().get_all("authorization").into_iter();
+    let authorization = match values().count() {
+        0 => None,
+        1 => Some(values().next()?.to_str().unwrap_or_default().to_owned()),
+        // Which of them would count is a matter of taste, so none does.
+        _ => Some(String::new()),
+    };
+    Some(Peer { link, authorization })
+}
+
+fn link<T>(request: &Request<T>) -> Option<Link> {
     let extensions = request.extensions();
     if let Some(info) = extensions.get::<UdsConnectInfo>() {
-        return info.peer_cred.map(|credentials| Peer::Unix { uid: credentials.uid() });
+        let credentials = info.peer_cred?;
+        return Some(Link::Unix { uid: credentials.uid(), gid: credentials.gid() });
     }
-    extensions.get::<TcpConnectInfo>().and_then(|info| info.remote_addr).map(Peer::Loopback)
+    if let Some(info) = extensions.get::<TlsConnectInfo<TcpConnectInfo>>() {
+        let certificates = info.peer_certs();
+        let first = certificates.as_ref().and_then(|chain| chain.first());
+        return Some(Link::Tls(first.map(names).unwrap_or_default()));
+    }
+    extensions.get::<TcpConnectInfo>().and_then(|info| info.remote_addr).map(Link::Tcp)
 }
 
 /// When the caller stops waiting, a little early, so that the answer to a late call can still be

@@ -7,6 +7,7 @@ use prost_types::Any;
 use tonic::{Code as Grpc, Status};
 use tonic_types::pb;
 
+use crate::admission::Unproven;
 use crate::call::Code;
 use crate::normalize::Reply;
 use crate::proto::{REPLY_TYPE_URL, tools as proto};
@@ -87,6 +88,11 @@ pub(super) fn not_found(why: &str, message: &str) -> Status {
 /// The transport does not say who sends.
 pub(super) fn unknown_peer() -> Status {
     with_details(Grpc::Unauthenticated, "the connection does not tell who sends", vec![])
+}
+
+/// The sender does not prove who it is.
+pub(super) fn unproven(why: Unproven) -> Status {
+    with_details(Grpc::Unauthenticated, &why.to_string(), vec![reason(why.as_str())])
 }
 
 /// The ledger cannot be read.

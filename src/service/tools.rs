@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use super::underway::{Arrived, answer, events};
-use super::{arrival, status, wire};
+use super::{status, wire};
 use crate::call::Code;
 use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
@@ -40,11 +40,11 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::ListToolsRequest>,
     ) -> Result<Response<proto::ListToolsResponse>, Status> {
-        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.caller(&request)?;
         let asked = request.into_inner();
         let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
         let size = usize::try_from(size).unwrap_or(1000);
-        let (tools, catalog_digest) = self.pipeline.tools(&peer);
+        let (tools, catalog_digest) = self.pipeline.tools(&caller);
         let mut rest = tools
             .iter()
             .filter(|tool| tool.name.starts_with(&asked.name_prefix))
@@ -63,9 +63,9 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::GetToolRequest>,
     ) -> Result<Response<proto::Tool>, Status> {
-        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.caller(&request)?;
         let name = wire::named("name", request.into_inner().name)?;
-        let (tools, _) = self.pipeline.tools(&peer);
+        let (tools, _) = self.pipeline.tools(&caller);
         let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
             status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
         })?;
@@ -98,21 +98,21 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::CallRequest>,
     ) -> Result<Response<proto::ValidateResponse>, Status> {
-        let Arrived { call, peer, .. } = self.arrive(request).await?;
+        let Arrived { call, caller, .. } = self.arrive(request).await?;
         let asked = call.tool.clone();
-        Ok(Response::new(wire::preview(self.pipeline.validate(call, &peer), &asked)))
+        Ok(Response::new(wire::preview(self.pipeline.validate(call, &caller), &asked)))
     }
 
     async fn cancel(
         &self,
         request: Request<proto::CancelRequest>,
     ) -> Result<Response<proto::CancelResponse>, Status> {
-        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.caller(&request)?;
         let id = wire::named("call_id", request.into_inner().call_id)?;
-        if self.pipeline.cancel(&id, &peer) {
+        if self.pipeline.cancel(&id, &caller) {
             return Ok(Response::new(proto::CancelResponse { cancelled: true }));
         }
-        self.recorded(&id, &peer, 0, 0).await?;
+        self.recorded(&id, &caller, 0, 0).await?;
         Ok(Response::new(proto::CancelResponse { cancelled: false }))
     }
 
@@ -120,12 +120,12 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::GetResultRequest>,
     ) -> Result<Response<proto::GetResultResponse>, Status> {
-        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.caller(&request)?;
         let asked = request.into_inner();
         let id = wire::named("call_id", asked.call_id)?;
         // The longest character has four bytes.
         let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.clamp(4, PAGE_BYTES) };
-        let page = self.recorded(&id, &peer, asked.offset, limit).await?;
+        let page = self.recorded(&id, &caller, asked.offset, limit).await?;
         wire::page(page, asked.offset).map(Response::new)
     }
 }

@@ -12,7 +12,7 @@ use tonic::{Request, Status};
 use tracing::Instrument;
 
 use super::{Tools, arrival, status, wire};
-use crate::admission::Peer;
+use crate::admission::Caller;
 use crate::call::{Call, CallId, Code};
 use crate::ledger::Page;
 use crate::pipeline::Recorded;
@@ -23,7 +23,7 @@ use crate::telemetry;
 /// A call that arrived: what it is and who sent it.
 pub(super) struct Arrived {
     pub(super) call: Call,
-    pub(super) peer: Peer,
+    pub(super) caller: Caller,
     span: tracing::Span,
 }
 
@@ -44,18 +44,24 @@ impl Underway {
 }
 
 impl Tools {
+    /// Who sent a request.
+    pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
+        let peer = arrival::peer(request).ok_or_else(status::unknown_peer)?;
+        self.pipeline.identify(&peer).map_err(status::unproven)
+    }
+
     pub(super) async fn arrive(
         &self,
         request: Request<proto::CallRequest>,
     ) -> Result<Arrived, Status> {
         let received = Instant::now();
-        let peer = arrival::peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.caller(&request)?;
         let span = tracing::info_span!("rpc");
         telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
         let deadline = arrival::deadline(request.metadata(), received);
         let mut call = wire::call(request.into_inner())?;
         (call.received, call.deadline) = (received, deadline);
-        Ok(Arrived { call, peer, span })
+        Ok(Arrived { call, caller, span })
     }
 
     /// Starts a call under an id that no other call has or had.
@@ -64,19 +70,19 @@ impl Tools {
         arrived: Arrived,
         events: Option<Sender<Event>>,
     ) -> Result<Underway, Status> {
-        let Arrived { call, peer, span } = arrived;
+        let Arrived { call, caller, span } = arrived;
         let used =
             |when: &str| status::malformed(&[("call_id", format!("{when}; make a new one"))]);
         let entered = self
             .pipeline
-            .enter(&call.id, &peer)
+            .enter(&call.id, &caller)
             .ok_or_else(|| used("is that of a running call"))?;
         if call.named && self.page(call.id.as_str(), 0, 0).await?.is_some() {
             return Err(used("was used before"));
         }
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
-        let run = async move { pipeline.call(call, entered, &peer, events).await };
+        let run = async move { pipeline.call(call, entered, &caller, events).await };
         Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
     }
 
@@ -89,11 +95,10 @@ impl Tools {
     pub(super) async fn recorded(
         &self,
         id: &str,
-        peer: &Peer,
+        caller: &Caller,
         offset: u64,
         limit: u32,
     ) -> Result<Page, Status> {
-        let caller = self.pipeline.identify(peer);
         self.page(id, offset, limit)
             .await?
             .filter(|page| page.caller == caller.name && page.tenant == caller.tenant)

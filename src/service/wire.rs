@@ -12,7 +12,7 @@ use crate::pipeline::{CallError, Preview, Recorded};
 use crate::proto::tools as proto;
 use crate::schema::Change;
 
-use super::status;
+use super::{files, status};
 
 /// Bytes of a tool name, a conversation id or an idempotency key.
 const NAME_BYTES: usize = 256;
@@ -52,6 +52,10 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     if id.is_none() {
         wrong.push(("call_id", "is not a UUID".to_owned()));
     }
+    let files = files::take(wire.files).unwrap_or_else(|fault| {
+        wrong.push(("files", fault));
+        Vec::new()
+    });
     let (Some(id), true) = (id, wrong.is_empty()) else {
         return Err(status::malformed(&wrong));
     };
@@ -59,6 +63,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
         if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };
     let mut call = Call::new(wire.tool_name, arguments);
     (call.id, call.named) = (id, !wire.call_id.is_empty());
+    (call.files, call.output_files) = (files, wire.output_files);
     call.conversation = wire.conversation_id;
     call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
     Ok(call)
@@ -86,6 +91,7 @@ pub(super) fn tool(tool: &Tool) -> proto::Tool {
         timeout_ms: millis(tool.profile.limits.wall),
         source: tool.source.clone(),
         digest: tool.digest.clone(),
+        files: files::declared(&tool.files),
     }
 }
 
@@ -123,6 +129,7 @@ pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
                 .unwrap_or_default(),
         }),
         json: json.clone(),
+        files: files::give(&reply.files),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use switchboard::admission::{Admission, Config, Peer};
+use switchboard::admission::{Admission, Config, Link};
 use switchboard::call::Call;
 use switchboard::pipeline::Snapshot;
 
@@ -51,11 +51,13 @@ fn decide(snapshot: &Snapshot, seen: &mut Samples) {
         calls_per_second: u32::MAX,
         calls_per_second_per_caller: u32::MAX,
         ..Config::default()
-    });
+    })
+    .unwrap();
+    let caller = admission.identify(&Link::Inside.into()).unwrap();
     for number in 0..DECISIONS / 5 {
         let arguments = format!(r#"{{"count":{},"colour":"red"}}"#, number % 1000);
         let call = Call::new("probe.echo", arguments);
-        let admitted = admission.admit(call, &Peer::Inside).unwrap();
+        let admitted = admission.admit(call, caller.clone()).unwrap();
         let resolved = snapshot.catalog.resolve(admitted, &|_, _| true).unwrap();
         let checked = snapshot.schemas.check(resolved).unwrap();
         let begun = Instant::now();

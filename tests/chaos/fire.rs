@@ -91,7 +91,7 @@ impl Drop for Keeper {
 }
 
 fn begin(config: &std::path::Path) -> Child {
-    let mut child = spawn(config);
+    let mut child = spawn(config, &[]);
     // What it says goes on where this program's own words go.
     let said = child.stderr.take().unwrap();
     std::thread::spawn(move || std::io::copy(&mut { said }, &mut std::io::sink()));

@@ -62,6 +62,7 @@ impl Log {
 pub(crate) struct Setup {
     pub(crate) folder: TempDir,
     config: String,
+    environment: Vec<(String, String)>,
     pub(crate) instance: String,
 }
 
@@ -73,13 +74,19 @@ impl Setup {
         copy(&Path::new(ROOT).join("policies"), &policies);
         copy(&Path::new(ROOT).join("tests/fixtures/policies"), &policies);
         let instance = format!("test-{}", uuid::Uuid::new_v4().simple());
-        Self { folder, config: String::new(), instance }
+        Self { folder, config: String::new(), environment: Vec::new(), instance }
     }
 
     /// Adds tables to the configuration file.
     pub(crate) fn config(mut self, toml: &str) -> Self {
         self.config.push_str(toml);
         self.config.push('\n');
+        self
+    }
+
+    /// Gives the daemon an environment variable.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -132,7 +139,7 @@ impl Setup {
     /// Starts the daemon and waits until it serves, ready or not.
     pub(crate) async fn start_unready(self) -> Daemon {
         let config = self.write_config();
-        let mut child = spawn(&config);
+        let mut child = spawn(&config, &self.environment);
         let log = Log::default();
         log.follow(&mut child);
         let bound = bound(&log, 0);
@@ -157,11 +164,12 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-pub(crate) fn spawn(config: &Path) -> Child {
+pub(crate) fn spawn(config: &Path, environment: &[(String, String)]) -> Child {
     Command::new(BINARY)
         .arg("serve")
         .arg("--config")
         .arg(config)
+        .envs(environment.iter().cloned())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -261,6 +269,11 @@ impl Daemon {
         self.log.len()
     }
 
+    /// Everything that was logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.0.0.lock().unwrap().join("\n")
+    }
+
     /// Waits for a log line, from line `skip` on.
     pub(crate) fn log_line(&self, skip: usize, text: &str) -> String {
         self.log.wait(skip, text)
@@ -278,7 +291,8 @@ impl Daemon {
 
     /// Starts the daemon again in the same folder, after it has ended.
     pub(crate) async fn restart(mut self) -> Self {
-        self.child = spawn(&self.folder().join("switchboard.toml"));
+        let config = self.folder().join("switchboard.toml");
+        self.child = spawn(&config, &self.setup.environment);
         self.log = Log::default();
         self.log.follow(&mut self.child);
         self.bound = bound(&self.log, 0);

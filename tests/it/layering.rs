@@ -4,8 +4,17 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 8] =
-    ["call", "admission", "catalog", "schema", "policy", "sandbox", "normalize", "ledger"];
+const ROOMS: [&str; 9] = [
+    "call",
+    "admission",
+    "catalog",
+    "schema",
+    "policy",
+    "sandbox",
+    "screen",
+    "normalize",
+    "ledger",
+];
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.

@@ -427,7 +427,7 @@ async fn a_signal_during_the_start_ends_it_in_a_drain() {
         let setup = Setup::new();
         let config = setup.write_config();
         let socket = setup.folder.path().join("daemon.sock");
-        let mut child = spawn(&config);
+        let mut child = spawn(&config, &[]);
         // It listens before it reads its policies and looks for the engine, and after it has
         // registered for signals.
         eventually("the socket is there", || async { socket.exists() }).await;

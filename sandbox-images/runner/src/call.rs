@@ -8,13 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use switchboard_runner::{Exit, Kind, Report, Request, Stopped};
+use switchboard_runner::{Exit, Given, Kind, Refused, Report, Request, Stopped};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use yamux::Stream;
 
 use crate::disk;
+use crate::files::{self, Folder};
 use crate::input::feed;
 use crate::kill;
 use crate::launch::{Control, Helper, Plan};
@@ -56,17 +57,16 @@ struct Outcome {
     wall: Duration,
     seen: (u64, u64),
     disk_full: bool,
+    /// The tool's user had as many processes as it may when the tool ended.
+    crowded: bool,
+    given: Vec<Given>,
 }
 
 async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
     let before = host.cgroup.counters();
     let user = host.users.lend();
-    let outcome = match start(host, request, user.id()).await {
-        Ok((helper, plan, port)) => {
-            let outcome = attend(wire, host, request, Tool { helper, plan }).await;
-            drop(port);
-            outcome
-        }
+    let outcome = match serve_tool(wire, host, request, user.id()).await {
+        Ok(outcome) => outcome,
         Err(message) => Outcome {
             exit: Exit::NotStarted(message),
             stopped: None,
@@ -74,9 +74,12 @@ async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
             wall: Duration::ZERO,
             seen: (0, 0),
             disk_full: false,
+            crowded: false,
+            given: files::give_none(request, &Refused::Ended),
         },
     };
     let after = host.cgroup.counters();
+    let refused = after.forks_refused.saturating_sub(before.forks_refused);
     Report {
         nonce: request.nonce.clone(),
         exit: outcome.exit,
@@ -87,9 +90,45 @@ async fn run(wire: &Wire, host: &Host, request: &Request) -> Report {
         stdout_bytes: outcome.seen.0,
         stderr_bytes: outcome.seen.1,
         oom_kills: after.oom_kills.saturating_sub(before.oom_kills),
-        forks_refused: after.forks_refused.saturating_sub(before.forks_refused),
+        forks_refused: refused.max(u64::from(outcome.crowded)),
         disk_full: outcome.disk_full,
+        given: outcome.given,
     }
+}
+
+/// Files in, the tool from its start to its end, files out.
+async fn serve_tool(
+    wire: &Wire,
+    host: &Host,
+    request: &Request,
+    user: u32,
+) -> Result<Outcome, String> {
+    let folder = files::take(wire, request).await?;
+    let (helper, plan, port) = start(host, request, user).await?;
+    let mut outcome = attend(wire, host, request, Tool { helper, plan }).await;
+    drop(port);
+    if let Some(folder) = &folder {
+        outcome.given = give(wire, request, folder, (&outcome, user)).await;
+    }
+    Ok(outcome)
+}
+
+/// The files of a tool that ended by itself, and of which nothing is left that could change them.
+async fn give(
+    wire: &Wire,
+    request: &Request,
+    folder: &Folder,
+    (outcome, user): (&Outcome, u32),
+) -> Vec<Given> {
+    if outcome.stopped.is_some() || matches!(outcome.exit, Exit::NotStarted(_)) {
+        return files::give_none(request, &Refused::Ended);
+    }
+    if !kill::all_gone().await {
+        let why = "processes of the tool are left and could not be ended";
+        return files::give_none(request, &Refused::Unreadable(why.into()));
+    }
+    let given = files::give(wire, folder, request, user).await;
+    given.unwrap_or_else(|_gone| files::give_none(request, &Refused::Ended))
 }
 
 struct Tool {
@@ -116,6 +155,8 @@ async fn start(
         cwd: request.cwd.clone(),
         open_files: request.open_files,
         file_bytes: request.file_bytes,
+        processes: request.processes,
+        memory_bytes: request.memory_bytes,
         user,
     };
     Ok((helper, plan, port))
@@ -141,6 +182,7 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
     let (launched, used, mut stopped) = watch(wire, request, &plan, lines, &mut output).await;
     let wall = begun.elapsed();
     let disk_full = disk::is_full(&request.cwd);
+    let crowded = request.processes.is_some_and(|most| kill::count(plan.user) >= most);
     clear(host, request, pid, plan.user).await;
     // A daemon that is gone needs no output, and the report says what was seen.
     output.drain(wire).await.ok();
@@ -148,7 +190,16 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
         stopped = Some(Stopped::Output);
     }
     let exit = exit(launched, used.as_ref());
-    Outcome { exit, stopped, used, wall, seen: output.seen(), disk_full }
+    Outcome {
+        exit,
+        stopped,
+        used,
+        wall,
+        seen: output.seen(),
+        disk_full,
+        crowded,
+        given: Vec::new(),
+    }
 }
 
 /// What connects to a helper, besides its output.

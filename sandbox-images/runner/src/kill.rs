@@ -24,6 +24,32 @@ pub(crate) fn all() {
     }
 }
 
+/// Kills every other process of the sandbox until none is left, not even one that is about to end.
+/// False when that cannot be brought about, or be seen.
+pub(crate) async fn all_gone() -> bool {
+    if !is_first() {
+        return false;
+    }
+    for _ in 0..ROUNDS {
+        all();
+        match others() {
+            Some(0) => return true,
+            Some(_) => sleep(PAUSE).await,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Processes beside this one, those included that nobody has collected yet: their threads may live.
+fn others() -> Option<usize> {
+    let own = getpid().as_raw_nonzero().get();
+    let entries = fs::read_dir("/proc").ok()?;
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pids: Vec<i32> = pids.collect();
+    pids.contains(&own).then(|| pids.len() - 1)
+}
+
 /// Kills the session that `leader` leads, as far as it kept its group.
 pub(crate) fn group(leader: Pid) {
     if kill_process_group(leader, Signal::KILL).is_err() {
@@ -48,6 +74,16 @@ pub(crate) async fn user(uid: u32) {
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Threads of all processes of a user.
+pub(crate) fn count(uid: u32) -> u64 {
+    let threads = |pid: Pid| {
+        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+        tasks.map_or(0, Iterator::count)
+    };
+    let all: usize = living(uid).into_iter().map(threads).sum();
+    u64::try_from(all).unwrap_or(u64::MAX)
 }
 
 fn living(uid: u32) -> Vec<Pid> {

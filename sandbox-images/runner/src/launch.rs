@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) cwd: String,
     pub(crate) open_files: u64,
     pub(crate) file_bytes: u64,
+    pub(crate) processes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
     pub(crate) user: u32,
 }
 

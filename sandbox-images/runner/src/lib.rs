@@ -9,14 +9,21 @@
 //! The daemon keeps its half of a call stream open until the result has come: closing or dropping
 //! the stream before cancels the call. The end of stdin ends the sandbox. PID 1 runs as root with
 //! the capabilities SETUID, SETGID and KILL, and tools as users from 10001 on without any.
+//!
+//! A call with files (only in the `call` tier) sends TAKE frames between the request and the first
+//! STDIN, and gets GIVE frames between the last output and the result. Both carry the contents of
+//! all files one after the other; the lengths stand in the request and in the report.
 
 pub mod chunked;
+pub mod file;
 pub mod http;
 
 use serde::{Deserialize, Serialize};
 
+pub use file::{Given, Refused, Taken};
+
 /// Version of this protocol; the daemon refuses a runner that announces another one.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Largest payload of one frame, in bytes. A longer one is a protocol error.
 pub const MAX_FRAME: usize = 1 << 20;
 /// Bytes before the payload of a frame: kind and length.
@@ -42,6 +49,10 @@ pub enum Kind {
     Result = 7,
     /// Runner to daemon, first frame of an egress stream: an [`Open`] as JSON. Raw bytes follow.
     Open = 8,
+    /// Daemon to runner: bytes of the call's files, in the order of [`Request::take`].
+    Take = 9,
+    /// Runner to daemon: bytes of the files that the tool gives, in the order of [`Report::given`].
+    Give = 10,
 }
 
 impl Kind {
@@ -56,6 +67,8 @@ impl Kind {
             Self::Stderr,
             Self::Result,
             Self::Open,
+            Self::Take,
+            Self::Give,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)
@@ -70,6 +83,12 @@ pub struct Ready {
     pub protocol: u32,
     /// The limits that the runner reads back from its own cgroup.
     pub limits: CgroupLimits,
+    /// Bytes of the scratch file system, `/tmp`.
+    pub scratch_bytes: Option<u64>,
+    /// Files that fit on it; `None` where it does not count them.
+    pub scratch_files: Option<u64>,
+    /// Whether a seccomp filter is in force; `None` where the kernel does not say.
+    pub seccomp: Option<bool>,
 }
 
 /// Limits as the container's own cgroup shows them; `None` where the file cannot be read.
@@ -106,10 +125,21 @@ pub struct Request {
     pub open_files: u64,
     /// Largest file the tool may write (RLIMIT_FSIZE), in bytes.
     pub file_bytes: u64,
+    /// Processes and threads of the tool's user (RLIMIT_NPROC). Only for a kernel of the sandbox's own.
+    pub processes: Option<u64>,
+    /// Address space of each process (RLIMIT_AS), in bytes.
+    pub memory_bytes: Option<u64>,
     /// Opens a loopback port for this call and names it in HTTP_PROXY and its kin.
     pub egress: bool,
     /// Exits after this call. Set in the `call` tier, clear in the `worker` tier.
     pub last: bool,
+    /// Files that are written to the folder `in` of the working directory before the tool starts.
+    pub take: Vec<Taken>,
+    /// Names of the files that are read from the folder `out` of the working directory when the tool
+    /// and all it started have ended. The folders are there only when a file goes that way.
+    pub give: Vec<String>,
+    /// Bytes of all files together that are given at most.
+    pub give_bytes: u64,
 }
 
 /// What ended the tool before it ended by itself.
@@ -163,6 +193,8 @@ pub struct Report {
     pub forks_refused: u64,
     /// Whether a writable file system had no free block or no free inode at the end.
     pub disk_full: bool,
+    /// What came of each file of [`Request::give`], in that order.
+    pub given: Vec<Given>,
 }
 
 /// Names the call on whose behalf an egress stream was opened.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 mod supervise;
 mod link;
 mod call;
+mod files;
 mod wire;
 mod input;
 mod output;

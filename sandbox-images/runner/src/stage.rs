@@ -107,9 +107,14 @@ fn confine(plan: &Plan) -> Result<(), String> {
 }
 
 fn give_up(plan: &Plan) -> io::Result<()> {
-    for (resource, wanted) in
-        [(Resource::Nofile, plan.open_files), (Resource::Fsize, plan.file_bytes)]
-    {
+    let limits = [
+        (Resource::Nofile, Some(plan.open_files)),
+        (Resource::Fsize, Some(plan.file_bytes)),
+        (Resource::Nproc, plan.processes),
+        (Resource::As, plan.memory_bytes),
+    ];
+    for (resource, wanted) in limits {
+        let Some(wanted) = wanted else { continue };
         let hard = getrlimit(resource).maximum;
         let value = Some(hard.map_or(wanted, |hard| wanted.min(hard)));
         setrlimit(resource, Rlimit { current: value, maximum: value })?;

@@ -20,8 +20,10 @@ use crate::launch::Launcher;
 use crate::link::{self, Buffered};
 use crate::reap::Reaper;
 use crate::users::Users;
-use crate::{call, kill};
+use crate::{call, disk, kill};
 
+/// The tool's writable place.
+const SCRATCH: &str = "/tmp";
 /// Longest wait for the daemon to take the last bytes.
 const FLUSH: Duration = Duration::from_secs(30);
 
@@ -72,7 +74,14 @@ async fn supervise() -> io::Result<()> {
 }
 
 fn announce(cgroup: &Cgroup) -> io::Result<()> {
-    let ready = Ready { protocol: PROTOCOL, limits: cgroup.limits() };
+    let scratch = disk::Size::of(SCRATCH);
+    let ready = Ready {
+        protocol: PROTOCOL,
+        limits: cgroup.limits(),
+        scratch_bytes: scratch.bytes,
+        scratch_files: scratch.files,
+        seccomp: filtered(),
+    };
     let mut line = serde_json::to_vec(&ready)?;
     line.push(b'\n');
     let mut rest = line.as_slice();
@@ -81,6 +90,13 @@ fn announce(cgroup: &Cgroup) -> io::Result<()> {
         rest = rest.get(written..).unwrap_or_default();
     }
     Ok(())
+}
+
+/// Whether the kernel filters this process's system calls.
+fn filtered() -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?;
+    Some(mode.trim() == "2")
 }
 
 /// Keeps the connection going: the streams only move while it is polled.

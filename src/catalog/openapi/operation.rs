@@ -13,7 +13,7 @@ use super::report::{Note, Reason};
 use super::schema::{Converter, Direction};
 use super::servers::{self, ServerSettings};
 use crate::catalog::http::{
-    Body, Field, Format, HttpTarget, Parameter, Piece, Place, Shape, pieces,
+    Body, Field, Format, HttpTarget, Parameter, Place, Shape, has_dot_segments, outline,
 };
 use crate::catalog::loops;
 
@@ -107,20 +107,14 @@ fn check_path(
     operation: &Spot<'_>,
     (path, query): (&str, &str),
 ) -> Result<(), Reason> {
-    let plain: String = pieces(path)
-        .into_iter()
-        .map(|piece| match piece {
-            Piece::Text(text) => text,
-            Piece::Name(_) => "x",
-        })
-        .collect();
+    let plain = outline(path);
     let wrong = if !path.starts_with('/') {
         "does not start with `/`"
     } else if plain.contains(['{', '}']) || query.contains(['{', '}']) {
         "has an unbalanced brace, or an argument behind `?`"
     } else if path.contains('#') || query.contains('#') {
         "holds a fragment"
-    } else if plain.split('/').any(|part| matches!(part, "." | "..")) {
+    } else if has_dot_segments(&plain) {
         "holds dot segments"
     } else {
         return Ok(());

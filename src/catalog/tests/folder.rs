@@ -127,6 +127,37 @@ fn what_is_wrong_with_a_manifest_is_named() {
 }
 
 #[test]
+fn files_of_a_manifest_are_checked_against_its_sandbox() {
+    let policies = Policies::new();
+    let with = |files: &str| format!("{MANIFEST}\n{files}");
+    policies.write(
+        "tools/t.toml",
+        &with("[files]\ntake = { count = 2, bytes = '1MiB', media_types = ['image/*', 'text/csv'] }\ngive = { names = ['a.png', 'b'], bytes = '2MiB' }"),
+    );
+    let catalog = policies.load();
+    assert_eq!(catalog.problems(), []);
+    let files = &catalog.tools()[0].files;
+    let take = files.take.as_ref().unwrap();
+    let types = ["image/png", "text/csv", "text/plain", "imagery/x"];
+    assert_eq!(types.map(|media_type| take.allows(media_type)), [true, true, false, false]);
+    assert_eq!(files.give.as_ref().unwrap().count, 2);
+    assert_eq!(files.wanted(&[]), ["a.png", "b"]);
+    assert_eq!(files.wanted(&["b".to_owned()]), ["b"]);
+    for (files, parts) in [
+        ("[files.take]\ncount = 1\nbytes = '65MiB'", &["files.take", "16777216"][..]),
+        ("[files.take]\ncount = 65\nbytes = '1MiB'", &["files.take", "64"]),
+        ("[files.take]\ncount = 0\nbytes = '1MiB'", &["files.take", "from 1"]),
+        ("[files.give]\nbytes = '1MiB'", &["files.give", "`count`"]),
+        ("[files.give]\nbytes = '1MiB'\nnames = ['../a']", &["files", "`../a`"]),
+        ("[files.give]\nbytes = '1MiB'\nnames = ['a', 'A']", &["files", "`A` twice"]),
+        ("[files.take]\ncount = 1\nbytes = '1MiB'\nmedia_types = ['png']", &["`png`", "image/png"]),
+    ] {
+        let got = policies.wrong(&with(files));
+        assert!(parts.iter().all(|part| got.contains(part)), "{got}");
+    }
+}
+
+#[test]
 fn a_schema_can_be_json_text_or_a_file_inside_the_folder() {
     let policies = Policies::new();
     let head = "description = 'Says hello to somebody'\nrisk = 'read'\nprofile = 'plain'\n";
@@ -309,13 +340,13 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
     policies.write("openapi/shop.yaml", "{");
     policies.write("sandbox/plain.toml", "nonsense = 1");
     fs::remove_file(policies.root().join("tools/b.toml")).unwrap();
-    let kept = Catalog::load_with(policies.root(), &image, Some(&good));
+    let kept = Catalog::load_with(policies.root(), &image, Some((&good, &|_| Ok(()))));
     assert_eq!(names(&kept), ["a", "orders__delete", "orders__get"]);
     assert_eq!(kept.problems().len(), 3);
     for problem in kept.problems() {
         assert!(problem.fatal && problem.message.contains("last good state"), "{problem:?}");
     }
-    let again = Catalog::load_with(policies.root(), &image, Some(&kept));
+    let again = Catalog::load_with(policies.root(), &image, Some((&kept, &|_| Ok(()))));
     assert_eq!(names(&again), names(&kept));
     let fresh = policies.load();
     assert!(fresh.tools().is_empty());

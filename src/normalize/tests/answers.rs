@@ -215,7 +215,40 @@ fn other_media_types_are_json_only_if_compound() {
     assert_eq!(typed("application/problem+json", b"12").data, json!(12));
     assert_eq!(typed("text/html", b"{}").data, json!("{}"));
     assert_eq!(answer(200, &[], b"{\"a\":1.10}").data.to_string(), "{\"a\":1.10}");
-    assert_eq!(typed("image/png", b"\x89PNG\r\n\x1a\n\0").metadata.data_form, Some(Form::Bytes));
+}
+
+/// The files of a reply, and the form of its data.
+fn files(reply: &Reply) -> Vec<(&str, &str)> {
+    assert_eq!((&reply.data, reply.metadata.data_form), (&Value::Null, Some(Form::File)));
+    let listed: Vec<_> = reply.files.iter().map(|file| file.facts.clone()).collect();
+    assert_eq!(reply.metadata.files, listed);
+    let facts = reply.metadata.files.iter();
+    facts.map(|facts| (facts.name.as_str(), facts.media_type.as_str())).collect()
+}
+
+#[test]
+fn a_body_that_is_no_text_is_a_file_of_the_kind_that_its_bytes_show() {
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    let reply = typed("image/png", png);
+    assert_eq!(files(&reply), [("body.png", "image/png")]);
+    assert_eq!(&reply.files[0].content[..], png);
+    assert!(!reply.to_json().contains("PNG"), "the content is in no JSON");
+    assert_eq!(files(&typed("application/octet-stream", png)), [("body.png", "image/png")]);
+    assert_eq!(files(&typed("image/jpeg", png)), [("body.png", "image/png")], "bytes decide");
+    let unknown = b"\0\x01\xff\xfe\xfd\xfc";
+    assert_eq!(files(&typed("application/x-own", unknown)), [("body.bin", "application/x-own")]);
+    assert_eq!(files(&typed("x; y", unknown)), [("body.bin", "application/octet-stream")]);
+    assert_eq!(files(&typed("application/pdf", b"%PDF-1.4\n")), [("body.pdf", "application/pdf")]);
+    assert_eq!(typed("image/svg+xml", b"<svg/>").data, json!("<svg/>"));
+}
+
+#[test]
+fn a_file_that_was_cut_is_not_given() {
+    let mut cut = outcome(200, &[("content-type", "image/png")], b"\x89PNG\r\n\x1a\n\0");
+    cut.end = End::OutputLimit;
+    let reply = reply_of(http_tool(), cut);
+    assert_eq!(code(&reply), Some(Code::OutputLimit));
+    assert_eq!((reply.files.len(), note_kinds(&reply)), (0, vec!["file_absent"]));
 }
 
 #[test]
@@ -271,6 +304,8 @@ fn no_answer_is_the_fault_of_gate_or_upstream() {
     let mut denied = printed("");
     denied.end = End::Exited(1);
     denied.egress = vec![EgressAttempt {
+        secrets: Vec::new(),
+        duration_us: 1,
         host: "api.example".to_owned(),
         port: 443,
         address: None,

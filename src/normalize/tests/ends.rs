@@ -15,6 +15,8 @@ fn ended(end: End, stdout: &'static str) -> Outcome {
 
 fn attempt(host: &str, allowed: bool) -> EgressAttempt {
     EgressAttempt {
+        secrets: Vec::new(),
+        duration_us: 1,
         host: host.to_owned(),
         port: 443,
         address: None,

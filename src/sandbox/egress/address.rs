@@ -49,9 +49,10 @@ fn within_v6(address: Ipv6Addr, base: Ipv6Addr, prefix: u32) -> bool {
 
 // IANA's special-purpose registries, whatever is not globally reachable, and the one public address
 // at which a cloud (Azure) serves its machines their settings; the first match names it.
-const SPECIAL_V4: [(Ipv4Addr, u32, &str); 19] = [
+const SPECIAL_V4: [(Ipv4Addr, u32, &str); 20] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "unspecified"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
+    (Ipv4Addr::new(100, 100, 100, 200), 32, "metadata service"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "shared (carrier-grade NAT)"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
     (Ipv4Addr::new(168, 63, 129, 16), 32, "metadata service"),
@@ -94,7 +95,7 @@ const GLOBAL: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
 
 /// Names what keeps `address` from being public; `None` for a public one.
 ///
-/// IPv4 inside IPv6 counts as what it carries (mapped, NAT64). 6to4 and Teredo are never public:
+/// IPv4 inside IPv6 counts as what it carries (mapped, NAT64). 6to4, Teredo and ISATAP are never public:
 /// nothing is served there, and their relays can be anywhere.
 pub(super) fn special(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
@@ -105,6 +106,10 @@ pub(super) fn special(address: IpAddr) -> Option<&'static str> {
         IpAddr::V6(v6) if within_v6(v6, NAT64, 96) => {
             let [.., a, b, c, d] = v6.octets();
             special(IpAddr::V4(Ipv4Addr::new(a, b, c, d)))
+        }
+        // The last eight bytes of an ISATAP address end in the IPv4 address that it leads to.
+        IpAddr::V6(v6) if matches!(v6.segments(), [_, _, _, _, 0 | 0x200, 0x5efe, _, _]) => {
+            Some("ISATAP")
         }
         IpAddr::V6(v6) => SPECIAL_V6
             .iter()

@@ -2,6 +2,7 @@
 //! framing of the other side; it never holds more than a few pieces.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -10,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::trail::{Meter, Way};
+use crate::sandbox::veil::{Cover, Veil};
 
 /// Bytes gathered before they are written.
 const FLUSH: usize = 16 * 1024;
@@ -106,7 +108,10 @@ impl<W: AsyncWrite + Unpin> Sink<W> {
 
 /// Takes a body apart.
 #[derive(Debug)]
-pub(super) struct Body(State);
+pub(super) struct Body {
+    state: State,
+    cover: Option<Cover>,
+}
 
 #[derive(Debug)]
 enum State {
@@ -125,16 +130,24 @@ enum Step {
 
 impl Body {
     pub(super) fn new(framing: Framing) -> Self {
-        Self(match framing {
+        let state = match framing {
             Framing::None => State::Left(0),
             Framing::Length(length) => State::Left(length),
             Framing::Chunked => State::Chunked(Decoder::default()),
             Framing::Close => State::Close,
-        })
+        };
+        Self { state, cover: None }
+    }
+
+    /// Masks secret values on the way; the length stays.
+    #[must_use]
+    pub(super) fn veiled(mut self, veil: Option<&Arc<Veil>>) -> Self {
+        self.cover = veil.map(Cover::new);
+        self
     }
 
     fn step(&mut self, buffer: &mut BytesMut) -> Result<Step, &'static str> {
-        match &mut self.0 {
+        match &mut self.state {
             State::Left(0) => Ok(Step::End),
             State::Left(_) | State::Close if buffer.is_empty() => Ok(Step::More),
             State::Left(left) => {
@@ -171,6 +184,10 @@ impl Body {
             match self.step(&mut source.buffer).map_err(|bad| (source.blame)(bad.to_owned()))? {
                 Step::Data(data) => {
                     meter.count(way, data.len()).map_err(Fault::Limit)?;
+                    let data = match &mut self.cover {
+                        Some(cover) => cover.push(&data),
+                        None => data,
+                    };
                     put_piece(&mut sink.buffer, &data, chunk);
                     if sink.buffer.len() >= FLUSH {
                         sink.flush().await?;
@@ -179,7 +196,7 @@ impl Body {
                 Step::More => {
                     sink.flush().await?;
                     if source.fill().await? == 0 {
-                        if matches!(self.0, State::Close) {
+                        if matches!(self.state, State::Close) {
                             break;
                         }
                         return Err((source.blame)("the body broke off".to_owned()));
@@ -187,6 +204,9 @@ impl Body {
                 }
                 Step::End => break,
             }
+        }
+        if let Some(cover) = &mut self.cover {
+            put_piece(&mut sink.buffer, &cover.finish(), chunk);
         }
         if chunk {
             sink.buffer.put_slice(b"0\r\n\r\n");
@@ -196,6 +216,10 @@ impl Body {
 }
 
 fn put_piece(out: &mut BytesMut, data: &Bytes, chunk: bool) {
+    // An empty chunk would end the body.
+    if data.is_empty() {
+        return;
+    }
     if chunk {
         out.put_slice(format!("{:x}\r\n", data.len()).as_bytes());
     }

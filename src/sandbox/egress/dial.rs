@@ -1,13 +1,10 @@
 //! Opens connections: resolves a name, keeps the addresses that the rules allow, connects to
 //! exactly one of them. A checked target in, a connected stream out.
 
-use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -34,58 +31,6 @@ pub(super) enum Refusal {
     Failed(String),
 }
 
-type Answer = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
-
-/// Turns names into addresses; the host's own resolver unless a test gives another.
-#[derive(Clone)]
-pub(crate) struct Resolver(Arc<dyn Fn(String) -> Answer + Send + Sync>);
-
-impl Resolver {
-    fn system() -> Self {
-        Self(Arc::new(|name| {
-            Box::pin(async move {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-                Ok(found.map(|address| address.ip()).collect())
-            })
-        }))
-    }
-
-    /// Answers each question with `answer`.
-    #[cfg(test)]
-    pub(super) fn fixed(answer: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(move |name| {
-            let found = answer(&name);
-            Box::pin(std::future::ready(Ok(found)))
-        }))
-    }
-
-    async fn resolve(&self, host: &Host, patience: Duration) -> Result<Vec<IpAddr>, Refusal> {
-        let name = match host {
-            Host::Address(address) => return Ok(vec![*address]),
-            Host::Name(name) => name,
-        };
-        let failed = |why: String| Refusal::Failed(format!("the name does not resolve: {why}"));
-        match timeout(patience, (self.0)(name.clone())).await {
-            Ok(Ok(found)) if found.is_empty() => Err(failed("no address".to_owned())),
-            Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) => Err(failed(error.to_string())),
-            Err(_elapsed) => Err(failed("no answer in time".to_owned())),
-        }
-    }
-}
-
-impl Default for Resolver {
-    fn default() -> Self {
-        Self::system()
-    }
-}
-
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Resolver")
-    }
-}
-
 /// Connects to one address of `target` that `rules` allow.
 ///
 /// The name is resolved once, and the very address that was checked is dialled, so a name that
@@ -96,7 +41,8 @@ pub(super) async fn dial(
     limits: &GateLimits,
 ) -> Result<(TcpStream, SocketAddr), Refusal> {
     let patience = limits.connect();
-    let found = limits.resolver.resolve(&target.host, patience).await?;
+    let resolver = limits.resolver().map_err(Refusal::Failed)?;
+    let found = resolver.resolve(&target.host, patience).await?;
     let mut refusal = None;
     let mut failure = None;
     for address in found.into_iter().take(MOST_TRIED) {

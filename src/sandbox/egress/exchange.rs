@@ -2,16 +2,20 @@
 //! goes to the tool as it comes, and the connection comes back out when it can serve again.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::GateLimits;
 use super::body::{Body, Fault, Framing, Sink, Source};
-use super::head::{Answered, Asked, Scheme, parse_answered};
+use super::dial::Refusal;
+use super::head::{Answered, Asked, Scheme, Sent, parse_answered};
+use super::keyring::Key;
 use super::pool::Link;
 use super::rules::Target;
 use super::trail::{Meter, Way};
+use crate::sandbox::veil::Veil;
 
 /// Longest head of an answer, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -27,6 +31,10 @@ pub(super) struct Exchange<'a> {
     pub(super) path: &'a str,
     pub(super) meter: &'a Meter,
     pub(super) limits: &'a GateLimits,
+    /// The secrets that are added.
+    pub(super) keys: &'a [&'a Key],
+    /// Masks the profile's secrets in what comes back.
+    pub(super) veil: Option<&'a Arc<Veil>>,
 }
 
 /// How an exchange ended well.
@@ -61,6 +69,15 @@ struct Got {
 }
 
 impl Exchange<'_> {
+    /// Checks that every secret may travel over `link`, and records that they do.
+    pub(super) fn unlock(&self, link: &Link) -> Result<(), Refusal> {
+        for key in self.keys {
+            key.check(self.scheme, link.address).map_err(Refusal::Denied)?;
+        }
+        self.meter.used(self.keys.iter().map(|key| key.name()));
+        Ok(())
+    }
+
     /// Sends what is asked and passes the answer on, both at once, so that neither waits for the
     /// other to be drained.
     pub(super) async fn run<R, W>(
@@ -96,7 +113,14 @@ impl Exchange<'_> {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        self.asked.write(self.scheme, self.target, self.path, &mut out.buffer);
+        let sent = Sent {
+            scheme: self.scheme,
+            target: self.target,
+            path: self.path,
+            keys: self.keys,
+            guarded: self.veil.is_some(),
+        };
+        self.asked.write(&sent, &mut out.buffer);
         self.meter.count(Way::Sent, out.buffer.len()).map_err(Fault::Limit)?;
         let chunk = self.asked.framing == Framing::Chunked;
         Body::new(self.asked.framing).relay(source, out, chunk, (self.meter, Way::Sent)).await
@@ -134,7 +158,8 @@ impl Exchange<'_> {
         let keep = self.asked.keep && progress.uploaded.load(Ordering::Relaxed);
         progress.answered.store(true, Ordering::Relaxed);
         answered.write(chunk, !keep, &mut sink.buffer);
-        Body::new(answered.framing).relay(up, sink, chunk, (self.meter, Way::Received)).await?;
+        let body = Body::new(answered.framing).veiled(self.veil);
+        body.relay(up, sink, chunk, (self.meter, Way::Received)).await?;
         Ok(Got {
             keep,
             reusable: answered.keep && up.buffer.is_empty() && !self.asked.claims_connection(),
@@ -150,9 +175,15 @@ impl Exchange<'_> {
             let before = up.buffer.len();
             let parsed = parse_answered(&mut up.buffer, &self.asked.method)
                 .map_err(|why| Fault::Upstream(why.to_owned()))?;
-            if let Some(answered) = parsed {
+            if let Some(mut answered) = parsed {
                 let head = before.saturating_sub(up.buffer.len());
                 self.meter.count(Way::Received, head).map_err(Fault::Limit)?;
+                if let Some(why) = answered.opaque().filter(|_| !self.keys.is_empty()) {
+                    return Err(Fault::Upstream(why.to_owned()));
+                }
+                if let Some(veil) = self.veil {
+                    answered.cover(veil);
+                }
                 return Ok(answered);
             }
             if before > MAX_HEAD {

@@ -4,7 +4,9 @@
 use bytes::{Buf, BufMut, BytesMut};
 
 use super::body::Framing;
+use super::keyring::{self, Key};
 use super::rules::{Host, Target};
+use crate::sandbox::veil::Veil;
 
 /// Marks the gate's own answers; an upstream cannot send it.
 pub(super) const MARK: &str = "x-switchboard-egress";
@@ -123,16 +125,35 @@ impl Asked {
         safe && self.framing == Framing::None
     }
 
-    /// Writes the head for the upstream, whose host header is `target`'s name.
-    pub(super) fn write(&self, scheme: Scheme, target: &Target, path: &str, out: &mut BytesMut) {
-        out.put_slice(format!("{} {path} HTTP/1.1\r\nHost: ", self.method).as_bytes());
+    /// Writes the head for the upstream, whose host header is `target`'s name. `keys` take the
+    /// place of what the tool wrote there. With `guarded`, the answer is asked for whole and
+    /// uncompressed, so that nothing can hide in it.
+    pub(super) fn write(&self, to: &Sent<'_>, out: &mut BytesMut) {
+        let Sent { scheme, target, path, keys, guarded } = *to;
+        let path = keyring::write_path(path, keys);
+        for part in [&self.method, " ", &path, " HTTP/1.1\r\nHost: "] {
+            out.put_slice(part.as_bytes());
+        }
         out.put_slice(target.host.to_string().as_bytes());
         if target.port != scheme.port() {
             out.put_slice(format!(":{}", target.port).as_bytes());
         }
         out.put_slice(b"\r\n");
-        let dropped = |name: &str| name.eq_ignore_ascii_case("host") || is_length(name);
+        const GUARDED: [&str; 3] = ["accept-encoding", "range", "if-range"];
+        let guard = |name: &str| GUARDED.iter().any(|own| name.eq_ignore_ascii_case(own));
+        let dropped = |name: &str| {
+            name.eq_ignore_ascii_case("host")
+                || is_length(name)
+                || guarded && guard(name)
+                || keys.iter().any(|key| key.replaces_header(name))
+        };
         write_headers(&self.headers, dropped, out);
+        if guarded {
+            out.put_slice(b"Accept-Encoding: identity\r\n");
+        }
+        for key in keys {
+            key.write_header(out);
+        }
         match self.framing {
             Framing::Length(length) => write_length(length, out),
             Framing::Chunked => out.put_slice(b"Transfer-Encoding: chunked\r\n"),
@@ -140,6 +161,16 @@ impl Asked {
         }
         out.put_slice(b"\r\n");
     }
+}
+
+/// Where a head is sent, and what is added to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) scheme: Scheme,
+    pub(super) target: &'a Target,
+    pub(super) path: &'a str,
+    pub(super) keys: &'a [&'a Key],
+    pub(super) guarded: bool,
 }
 
 /// Head of a message from the upstream.
@@ -195,6 +226,32 @@ pub(super) fn parse_answered(
 }
 
 impl Answered {
+    /// Masks secret values wherever an upstream can write.
+    pub(super) fn cover(&mut self, veil: &Veil) {
+        veil.mask_text(&mut self.reason);
+        for (name, value) in &mut self.headers {
+            veil.mask_text(name);
+            veil.mask(value);
+        }
+    }
+
+    /// Why nothing in its body could be masked; `None` when all can.
+    pub(super) fn opaque(&self) -> Option<&'static str> {
+        let plain = |coding: &[u8]| {
+            coding
+                .split(|byte| *byte == b',')
+                .all(|one| one.trim_ascii().eq_ignore_ascii_case(b"identity"))
+        };
+        let coded = !values(&self.headers, "content-encoding").all(plain);
+        match self.status {
+            206 => Some("it gave a part in place of the whole, in which a secret could hide"),
+            _ if coded && self.framing != Framing::None => {
+                Some("it compressed the answer unasked, in which a secret could hide")
+            }
+            _ => None,
+        }
+    }
+
     /// Writes the head for the tool. `chunk`: the body follows in chunks.
     pub(super) fn write(&self, chunk: bool, close: bool, out: &mut BytesMut) {
         out.put_slice(format!("HTTP/1.1 {} {}\r\n", self.status, self.reason).as_bytes());

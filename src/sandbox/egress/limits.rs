@@ -1,12 +1,16 @@
 //! What the gate allows in bytes, numbers and time, with the defaults. Configuration in, durations
 //! and the shared parts of all gates out.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::dial::{Resolver, Trust};
+use super::dial::Trust;
+use super::names::Resolver;
+use crate::catalog::EgressLimits;
 
 /// Limits of the gate. Clones share the trusted roots, so make one and clone it for each gate.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,10 +36,13 @@ pub struct GateLimits {
     pub keep_alive_ms: u64,
     /// PEM file with certificates to trust beside the system's; default none.
     pub extra_ca: Option<PathBuf>,
+    /// Name servers, as `address:port`, that are asked in place of the host's resolver. No search
+    /// list and no hosts file are used then. Default none.
+    pub name_servers: Vec<SocketAddr>,
     #[serde(skip)]
     pub(super) trust: Trust,
     #[serde(skip)]
-    pub(super) resolver: Resolver,
+    pub(super) names: Arc<OnceLock<Result<Resolver, String>>>,
 }
 
 impl Default for GateLimits {
@@ -51,8 +58,9 @@ impl Default for GateLimits {
             total_ms: 300_000,
             keep_alive_ms: 15_000,
             extra_ca: None,
+            name_servers: Vec::new(),
             trust: Trust::default(),
-            resolver: Resolver::default(),
+            names: Arc::default(),
         }
     }
 }
@@ -61,6 +69,32 @@ impl GateLimits {
     /// Reads the trusted roots now; says why when there are none. Else the first use reads them.
     pub fn load_roots(&self) -> Result<(), String> {
         self.trust.load(self.extra_ca.as_deref()).map(drop)
+    }
+
+    /// The resolver, made at first use and shared by all clones.
+    pub(super) fn resolver(&self) -> Result<Resolver, String> {
+        let make = || match self.name_servers.as_slice() {
+            [] => Ok(Resolver::system()),
+            servers => Resolver::at(servers, self.connect())
+                .map_err(|error| format!("the name servers cannot be used: {error}")),
+        };
+        self.names.get_or_init(make).clone()
+    }
+
+    /// The same with the tighter limits of a profile.
+    #[must_use]
+    pub(crate) fn tightened(&self, own: &EgressLimits) -> Self {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+        Self {
+            connections: own.connections.map_or(self.connections, |n| n.min(self.connections)),
+            attempts: own.attempts.map_or(self.attempts, |n| n.min(self.attempts)),
+            sent_bytes: own.sent.map_or(self.sent_bytes, |n| n.min(self.sent_bytes)),
+            received_bytes: own
+                .received
+                .map_or(self.received_bytes, |n| n.min(self.received_bytes)),
+            total_ms: own.total.map_or(self.total_ms, |time| millis(time).min(self.total_ms)),
+            ..self.clone()
+        }
     }
 
     pub(super) fn connect(&self) -> Duration {

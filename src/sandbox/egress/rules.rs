@@ -43,6 +43,14 @@ impl Host {
             }
         }
     }
+
+    /// Reads a host as profiles write it: an IPv6 address stands without brackets.
+    pub(super) fn of_rule(text: &str) -> Result<Self, &'static str> {
+        match text.parse::<Ipv6Addr>() {
+            Ok(v6) => Ok(Self::Address(IpAddr::V6(v6).to_canonical())),
+            Err(_other) => Self::parse(text),
+        }
+    }
 }
 
 fn is_label(label: &str) -> bool {
@@ -120,14 +128,7 @@ pub(super) struct Rule {
 impl Rule {
     fn parse(rule: &EgressRule) -> Result<Self, &'static str> {
         let pattern = match rule.host.strip_prefix("*.") {
-            None => {
-                let bare_v6 = rule.host.parse::<Ipv6Addr>().ok();
-                let host = bare_v6.map_or_else(
-                    || Host::parse(&rule.host),
-                    |v6| Ok(Host::Address(IpAddr::V6(v6).to_canonical())),
-                );
-                Pattern::Exact(host?)
-            }
+            None => Pattern::Exact(Host::of_rule(&rule.host)?),
             Some(domain) => match Host::parse(domain)? {
                 Host::Name(name) => Pattern::Below(format!(".{name}")),
                 Host::Address(_) => return Err("a wildcard cannot stand before an address"),

@@ -4,19 +4,22 @@
 mod client;
 mod forward;
 mod framing;
+mod names;
 mod rules;
+mod secrets;
+mod server;
 mod tunnel;
 mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::dial::Resolver;
-use super::{Gate, GateLimits, Trail};
-use crate::catalog::EgressRule;
+use super::names::Resolver;
+use super::{Gate, GateLimits, Keyring, Pass, Trail};
+use crate::catalog::{EgressLimits, EgressRule};
 use crate::sandbox::EgressAttempt;
 use upstream::Upstream;
 
@@ -36,7 +39,22 @@ fn limits() -> GateLimits {
 }
 
 fn limits_with(answer: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> GateLimits {
-    GateLimits { resolver: Resolver::fixed(answer), ..GateLimits::default() }
+    let names = Arc::new(OnceLock::from(Ok(Resolver::fixed(answer))));
+    GateLimits { names, ..GateLimits::default() }
+}
+
+/// A gate with these rules and no secrets.
+fn open(rules: &[EgressRule], limits: GateLimits) -> Gate {
+    open_with(rules, &limits, Keyring::default())
+}
+
+fn open_with(rules: &[EgressRule], limits: &GateLimits, keyring: Keyring) -> Gate {
+    let pass = Pass {
+        rules: rules.to_vec(),
+        tighter: EgressLimits::default(),
+        keyring: Arc::new(keyring),
+    };
+    Gate::new(&pass, limits)
 }
 
 fn limits_trusting(ca: PathBuf) -> GateLimits {
@@ -59,7 +77,7 @@ async fn ask(gate: &Gate, trail: &Trail, bytes: impl AsRef<[u8]>) -> String {
 /// Fetches one URL through a gate with these rules.
 async fn get(rules: &[EgressRule], url: &str) -> (String, Vec<EgressAttempt>) {
     let trail = Trail::default();
-    let gate = Gate::new(rules, limits());
+    let gate = open(rules, limits());
     let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
     (answer, trail.attempts())
 }

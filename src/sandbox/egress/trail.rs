@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::GateLimits;
 use crate::sandbox::EgressAttempt;
@@ -24,6 +25,7 @@ struct Totals {
 struct Entry {
     host: String,
     port: u16,
+    begun: Instant,
     fate: Mutex<Fate>,
     sent: AtomicU64,
     received: AtomicU64,
@@ -34,6 +36,9 @@ struct Fate {
     address: Option<String>,
     allowed: bool,
     reason: String,
+    secrets: Vec<String>,
+    /// How long it took; `None` while it goes on.
+    took: Option<Duration>,
 }
 
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,6 +57,8 @@ impl Trail {
                 address: fate.address,
                 allowed: fate.allowed,
                 reason: fate.reason,
+                secrets: fate.secrets,
+                duration_us: micros(fate.took.unwrap_or_else(|| entry.begun.elapsed())),
                 sent: entry.sent.load(Ordering::Relaxed),
                 received: entry.received.load(Ordering::Relaxed),
             }
@@ -83,10 +90,14 @@ impl Trail {
         let entry = Arc::new(Entry {
             host: printable(host),
             port,
+            begun: Instant::now(),
             fate: Mutex::new(Fate { reason, ..Fate::default() }),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
         });
+        if full {
+            hold(&entry.fate).took = Some(Duration::ZERO);
+        }
         entries.push(Arc::clone(&entry));
         (!full).then(|| Meter {
             totals: Arc::clone(&self.0),
@@ -148,6 +159,16 @@ impl Meter {
         reason.clone_into(&mut hold(&self.entry.fate).reason);
     }
 
+    /// These secrets are sent with it.
+    pub(super) fn used<'n>(&self, names: impl Iterator<Item = &'n str>) {
+        let mut fate = hold(&self.entry.fate);
+        for name in names {
+            if !fate.secrets.iter().any(|known| known == name) {
+                fate.secrets.push(name.to_owned());
+            }
+        }
+    }
+
     /// Counts bytes; the reason to stop when the call has used up its share.
     pub(super) fn count(&self, way: Way, bytes: usize) -> Result<(), String> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -164,6 +185,16 @@ impl Meter {
         }
         Ok(())
     }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        hold(&self.entry.fate).took = Some(self.entry.begun.elapsed());
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Keeps what a tool wrote short and on one line.

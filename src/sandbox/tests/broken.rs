@@ -130,6 +130,8 @@ async fn act(ledger: &Mutex<Ledger>, asked: &str, query: &str) -> Response {
         "[]"
     } else if creates {
         r#"{"Id":"c1","Warnings":[]}"#
+    } else if asked.ends_with("/info") {
+        r#"{"SecurityOptions":["name=seccomp,profile=default"]}"#
     } else {
         r#"{"message":"no such container"}"#
     };

@@ -12,7 +12,7 @@ use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 
 use super::broken::wait_until;
 use crate::call::Code;
-use crate::catalog::{Limits, Pool, Profile, Runtime, Tier};
+use crate::catalog::{Limits, Pool, Profile, Runtime, Seccomp, Tier};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::order::{Order, Scope, environment};
 use crate::sandbox::pool::Who;
@@ -43,6 +43,8 @@ pub(super) fn profile(image: &str) -> Profile {
         image: image.to_owned(),
         tier: Tier::Call,
         runtime: Runtime::Runc,
+        seccomp: Arc::new(Seccomp::built_in()),
+        accept_unread: Vec::new(),
         limits: Limits {
             wall: Duration::from_secs(10),
             memory: 64 * MIB,
@@ -54,6 +56,8 @@ pub(super) fn profile(image: &str) -> Profile {
             open_files: 256,
         },
         egress: None,
+        egress_limits: Default::default(),
+        secrets: Vec::new(),
         pool: Pool { min: 1, max: 4 },
     }
 }
@@ -66,6 +70,9 @@ pub(super) fn order(profile: &Arc<Profile>, argv: &[&str]) -> Order {
         argv: argv.iter().map(|&element| element.to_owned()).collect(),
         env: environment(&std::collections::BTreeMap::new()),
         stdin: Vec::new(),
+        files: Vec::new(),
+        wanted: Vec::new(),
+        wanted_bytes: 0,
         http: false,
         deadline: None,
     }

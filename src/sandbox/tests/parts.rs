@@ -7,11 +7,12 @@ use std::time::Duration;
 use bollard::models::ContainerSummary;
 use bytes::Bytes;
 use serde_json::json;
-use switchboard_runner::{CgroupLimits, Exit, Kind, Report, Request, Stopped, frame};
+use switchboard_runner::{CgroupLimits, Exit, Given, Kind, Ready, Report, Request, Stopped, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::live::profile;
 use crate::call::Code;
+use crate::catalog::{Runtime, Unread};
 use crate::sandbox::exchange::{Heard, Parcel, Silence, exchange};
 use crate::sandbox::order::{environment, fill, parse_answer};
 use crate::sandbox::recipe::{Image, Images, LABEL_BOOT, LABEL_DEADLINE, Owner, Recipe};
@@ -33,6 +34,7 @@ fn report(exit: Exit) -> Report {
         oom_kills: 0,
         forks_refused: 0,
         disk_full: false,
+        given: Vec::new(),
     }
 }
 
@@ -156,30 +158,71 @@ fn the_create_body_grants_nothing_else() {
     assert_eq!(labels["switchboard.instance"], "one");
 }
 
+fn ready() -> Ready {
+    Ready {
+        protocol: switchboard_runner::PROTOCOL,
+        limits: CgroupLimits {
+            memory_bytes: Some(67_108_864),
+            memory_and_swap_bytes: Some(67_108_864),
+            processes: Some(32 + u64::from(super::super::recipe::RUNNER_PROCESSES)),
+            cpu_millis: Some(1000),
+        },
+        scratch_bytes: Some(16 << 20),
+        scratch_files: Some(1024),
+        seccomp: Some(true),
+    }
+}
+
+fn without(change: impl FnOnce(&mut Ready)) -> Ready {
+    let mut ready = ready();
+    change(&mut ready);
+    ready
+}
+
 #[test]
-fn a_limit_that_does_not_read_back_is_refused() {
+fn a_wall_that_does_not_read_back_is_refused() {
     let recipe = Recipe::new(&profile("shell"), &images()).unwrap();
-    let good = CgroupLimits {
-        memory_bytes: Some(67_108_864),
-        memory_and_swap_bytes: Some(67_108_864),
-        processes: Some(32 + u64::from(super::super::recipe::RUNNER_PROCESSES)),
-        cpu_millis: Some(1000),
-    };
-    recipe.verify(&good).unwrap();
+    recipe.verify(&ready()).unwrap();
     let bad = [
-        CgroupLimits { memory_bytes: None, ..good.clone() },
-        CgroupLimits { memory_bytes: Some(1 << 62), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: Some(134_217_728), ..good.clone() },
-        CgroupLimits { memory_and_swap_bytes: None, ..good.clone() },
-        CgroupLimits { processes: None, ..good.clone() },
-        CgroupLimits::default(),
-        CgroupLimits { cpu_millis: Some(2000), ..good },
+        without(|ready| ready.limits.memory_bytes = None),
+        without(|ready| ready.limits.memory_bytes = Some(1 << 62)),
+        without(|ready| ready.limits.memory_and_swap_bytes = Some(134_217_728)),
+        without(|ready| ready.limits.memory_and_swap_bytes = None),
+        without(|ready| ready.limits.processes = None),
+        without(|ready| ready.limits = CgroupLimits::default()),
+        without(|ready| ready.limits.cpu_millis = Some(2000)),
+        without(|ready| ready.scratch_bytes = Some(17 << 20)),
+        without(|ready| ready.scratch_bytes = None),
+        without(|ready| ready.scratch_files = None),
+        without(|ready| ready.seccomp = Some(false)),
+        without(|ready| ready.seccomp = None),
     ];
-    for limits in bad {
-        let error = recipe.verify(&limits).unwrap_err();
-        assert!(matches!(error, Error::Unenforced { .. }), "{limits:?}");
+    for found in bad {
+        let error = recipe.verify(&found).unwrap_err();
+        assert!(matches!(error, Error::Unenforced { .. }), "{found:?}");
         assert_eq!(error.failure().code, Code::SandboxUnavailable);
     }
+}
+
+#[test]
+fn what_a_profile_accepts_unread_may_be_missing_but_never_wrong() {
+    let mut profile = profile("shell");
+    profile.runtime = Runtime::Runsc;
+    profile.accept_unread = vec![Unread::Memory, Unread::Inodes];
+    let recipe = Recipe::new(&profile, &images()).unwrap();
+    let guest = without(|ready| {
+        ready.limits.processes = Some(96 + 8 * 32);
+        ready.scratch_files = None;
+        ready.limits.memory_bytes = None;
+        ready.limits.memory_and_swap_bytes = None;
+    });
+    recipe.verify(&guest).unwrap();
+    assert_eq!(recipe.guest_memory(), Some(64 << 20), "then the runner bounds each process");
+    assert_eq!(recipe.guest_processes(), Some(32));
+    let wrong = Ready { scratch_files: Some(7), ..guest.clone() };
+    assert!(recipe.verify(&wrong).is_err());
+    let unfiltered = Ready { seccomp: None, ..guest };
+    assert!(recipe.verify(&unfiltered).unwrap_err().to_string().contains("seccomp"));
 }
 
 #[test]
@@ -310,8 +353,13 @@ fn request(output: u64) -> Request {
         output_bytes: output,
         open_files: 64,
         file_bytes: 64,
+        processes: None,
+        memory_bytes: None,
         egress: false,
         last: true,
+        take: Vec::new(),
+        give: Vec::new(),
+        give_bytes: 0,
     }
 }
 
@@ -321,7 +369,7 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
     let (ours, mut theirs) = tokio::io::duplex(1 << 20);
     theirs.write_all(&bytes).await.unwrap();
     theirs.shutdown().await.unwrap();
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let mut heard = Heard::default();
     let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
     (said, heard)
@@ -330,6 +378,42 @@ async fn hear(bytes: Vec<u8>) -> (Result<Report, Silence>, Heard) {
 fn result(nonce: &str) -> Vec<u8> {
     let report = Report { nonce: nonce.to_owned(), ..report(Exit::Code(0)) };
     frame(Kind::Result, &serde_json::to_vec(&report).unwrap())
+}
+
+#[tokio::test]
+async fn only_the_wanted_files_come_in_and_no_more_bytes_than_may() {
+    let wanted = |bytes: &[u8], given: &[(&str, u64)]| {
+        let given = given.iter().map(|(name, bytes)| Given {
+            name: (*name).to_owned(),
+            bytes: *bytes,
+            refused: None,
+        });
+        let report = Report { given: given.collect(), ..report(Exit::Code(0)) };
+        let mut frames = frame(Kind::Give, bytes);
+        frames.extend(frame(Kind::Result, &serde_json::to_vec(&report).unwrap()));
+        frames
+    };
+    for (bytes, given, fits) in [
+        (&b"12345678"[..], &[("a", 3), ("b", 5)][..], true),
+        (b"123456789", &[("a", 4), ("b", 5)], false),
+        (b"1234", &[("a", 3), ("b", 5)], false),
+        (b"12345678", &[("a", 3), ("b", 4)], false),
+        (b"12345678", &[("a", 3), ("c", 5)], false),
+        (b"12345678", &[("a", 8)], false),
+    ] {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(&wanted(bytes, given)).await.unwrap();
+        let mut request = request(8);
+        request.give = vec!["a".to_owned(), "b".to_owned()];
+        request.give_bytes = 8;
+        let parcel = Parcel::pack(request, b"", &[]).unwrap();
+        let mut heard = Heard::default();
+        let said = exchange(ours, &parcel, BOUND, &mut Teller::new(None), &mut heard).await;
+        assert_eq!(said.is_ok(), fits, "{given:?} {said:?}");
+        let contents: Vec<_> = heard.given.iter().map(|file| file.content.clone()).collect();
+        let expected = [Ok("123".into()), Ok("45678".into())];
+        assert_eq!(contents, if fits { &expected[..] } else { &[] });
+    }
 }
 
 #[tokio::test]
@@ -366,7 +450,7 @@ async fn whatever_is_not_the_protocol_is_a_lost_sandbox() {
 async fn a_large_input_does_not_block_a_tool_that_answers_as_it_reads() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let input = vec![7_u8; 3 << 20];
-    let parcel = Parcel::pack(&request(1 << 30), &input).unwrap();
+    let parcel = Parcel::pack(request(1 << 30), &input, &[]).unwrap();
     let (mut reader, mut writer) = tokio::io::split(theirs);
     let echo = async move {
         let mut count = 0;
@@ -407,7 +491,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
     bytes.extend(result("n"));
     theirs.write_all(&bytes).await.unwrap();
     let (events, mut listener) = tokio::sync::mpsc::channel(4);
-    let parcel = Parcel::pack(&request(8), b"").unwrap();
+    let parcel = Parcel::pack(request(8), b"", &[]).unwrap();
     let (mut heard, mut teller) = (Heard::default(), Teller::new(Some(events)));
     let said = exchange(ours, &parcel, BOUND, &mut teller, &mut heard).await;
     assert!(said.is_ok());
@@ -429,7 +513,7 @@ async fn a_listener_that_does_not_read_holds_nothing_back_and_gets_it_all_later(
 fn a_command_line_beyond_one_frame_is_refused() {
     let mut huge = request(8);
     huge.argv.push("x".repeat(2 << 20));
-    assert!(matches!(Parcel::pack(&huge, b""), Err(Error::Argument { .. })));
+    assert!(matches!(Parcel::pack(huge, b"", &[]), Err(Error::Argument { .. })));
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Ran {
     pub(crate) started: bool,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
+    /// Bytes of all given files.
+    pub(crate) given: Vec<u8>,
     pub(crate) report: Option<Report>,
     pub(crate) elapsed: Duration,
 }
@@ -56,8 +58,13 @@ pub(crate) fn shell(script: &str) -> Request {
         output_bytes: 1 << 20,
         open_files: 64,
         file_bytes: 1 << 30,
+        processes: None,
+        memory_bytes: None,
         egress: false,
         last: true,
+        take: Vec::new(),
+        give: Vec::new(),
+        give_bytes: 0,
     }
 }
 
@@ -150,9 +157,17 @@ impl Sandbox {
 
     /// Runs one call with this standard input.
     pub(crate) async fn call(&self, request: &Request, stdin: &[u8]) -> Ran {
+        self.call_with(request, b"", stdin).await
+    }
+
+    /// Runs one call with the contents of its files, one after the other, and standard input.
+    pub(crate) async fn call_with(&self, request: &Request, files: &[u8], stdin: &[u8]) -> Ran {
         let begun = Instant::now();
         let (mut reader, mut writer) = self.open(request).await.split();
         let feed = async {
+            for piece in files.chunks(60_000) {
+                writer.write_all(&frame(Kind::Take, piece)).await?;
+            }
             for piece in stdin.chunks(60_000) {
                 writer.write_all(&frame(Kind::Stdin, piece)).await?;
             }
@@ -202,6 +217,7 @@ pub(crate) async fn collect(reader: &mut (impl futures::io::AsyncRead + Unpin)) 
             Kind::Started => ran.started = true,
             Kind::Stdout => ran.stdout.extend(payload),
             Kind::Stderr => ran.stderr.extend(payload),
+            Kind::Give => ran.given.extend(payload),
             Kind::Result => {
                 ran.report = Some(serde_json::from_slice(&payload).expect("a report"));
                 return ran;

@@ -5,6 +5,8 @@ mod harness;
 #[cfg(test)]
 mod ending;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod streams;
 #[cfg(test)]
 mod walls;

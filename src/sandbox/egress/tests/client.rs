@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use super::upstream::{Authority, Reply, Upstream};
-use super::{Gate, Trail, limits, limits_trusting, rule};
+use super::{Gate, Trail, limits, limits_trusting, open, rule};
 use crate::catalog::EgressRule;
 use crate::sandbox::EgressAttempt;
 
@@ -81,7 +81,7 @@ async fn send_with(gate: Gate, call: Call, most: u64) -> Ended {
 }
 
 async fn send(rules: &[EgressRule], call: Call) -> Ended {
-    send_with(Gate::new(rules, limits()), call, 1 << 20).await
+    send_with(open(rules, limits()), call, 1 << 20).await
 }
 
 /// Fetches from an upstream that gives `answer` and closes.
@@ -115,7 +115,7 @@ async fn a_call_reaches_https_without_tls_of_its_own() {
         "HTTP/1.1 201 Created\r\nX-Id: 7\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{\"id\":7}"
             .into()
     });
-    let gate = Gate::new(&[rule("api.test", target.port)], limits_trusting(authority.file()));
+    let gate = open(&[rule("api.test", target.port)], limits_trusting(authority.file()));
     let ended =
         send_with(gate, post(format!("https://api.test:{}/items?a=b", target.port)), 4096).await;
     assert_eq!(ended.status(), 201);
@@ -278,7 +278,7 @@ async fn long_and_endless_bodies_are_cut_at_the_limit() {
         answer.extend(b"data: x\n\n".repeat(1 << 20));
         Reply::Keep(answer)
     });
-    let gate = Gate::new(&[rule("api.test", endless.port)], limits());
+    let gate = open(&[rule("api.test", endless.port)], limits());
     let url = format!("http://api.test:{}/", endless.port);
     let ended = send_with(gate, call("GET", url), 10_000).await;
     assert!(matches!(ended.result, Err(Stop::Cut(_))), "{:?}", ended.result);

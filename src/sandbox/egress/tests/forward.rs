@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::upstream::{Authority, Heard, Reply, Upstream};
 use super::{
-    Gate, GateLimits, Trail, ask, assert_denied, get, hello, limits, limits_trusting, limits_with,
+    GateLimits, Trail, ask, assert_denied, get, hello, limits, limits_trusting, limits_with, open,
     rule,
 };
 
 /// One exchange with an upstream that gives `answer` and closes.
 async fn exchange(method: &str, answer: &'static [u8]) -> (String, Arc<Upstream>) {
     let target = Upstream::plain(move |_| Reply::Close(answer.to_vec()));
-    let gate = Gate::new(&[rule("api.test", target.port)], limits());
+    let gate = open(&[rule("api.test", target.port)], limits());
     let text = format!("{method} http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
     (ask(&gate, &Trail::default(), text).await, target)
 }
@@ -29,7 +29,7 @@ fn count_of(answer: &str, part: &str) -> usize {
 async fn a_head_is_written_anew_for_the_upstream() {
     let target = hello("ok");
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     let trail = Trail::default();
     let answer = ask(
         &gate,
@@ -105,7 +105,7 @@ async fn an_old_tool_gets_no_chunks() {
     let target = Upstream::plain(|_| {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n".into()
     });
-    let gate = Gate::new(&[rule("api.test", target.port)], limits());
+    let gate = open(&[rule("api.test", target.port)], limits());
     let text = format!("GET http://api.test:{}/ HTTP/1.0\r\n\r\n", target.port);
     let answer = ask(&gate, &Trail::default(), text).await;
     assert!(answer.ends_with("Connection: close\r\n\r\nabcde"), "{answer}");
@@ -136,7 +136,7 @@ async fn a_body_that_breaks_off_is_not_passed_off_as_whole() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
     ] {
         let target = Upstream::plain(move |_| Reply::Close(answer.to_vec()));
-        let gate = Gate::new(&[rule("api.test", target.port)], limits());
+        let gate = open(&[rule("api.test", target.port)], limits());
         let trail = Trail::default();
         let text = format!("GET http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
         let answer = ask(&gate, &trail, text).await;
@@ -193,7 +193,7 @@ async fn unreachable_upstreams_fail_and_say_why() {
     assert!(attempts[0].allowed);
     assert!(attempts[0].reason.contains("refused"), "{:?}", attempts[0]);
 
-    let gate = Gate::new(&[rule("api.test", port)], limits_with(|_| Vec::new()));
+    let gate = open(&[rule("api.test", port)], limits_with(|_| Vec::new()));
     let trail = Trail::default();
     let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
@@ -207,7 +207,7 @@ async fn one_connection_serves_many_exchanges_on_both_sides() {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into()
     });
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port), rule("other.test", port)], limits());
+    let gate = open(&[rule("api.test", port), rule("other.test", port)], limits());
     let trail = Trail::default();
     let one = |path: &str| format!("GET http://api.test:{port}{path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, [one("/a"), one("/b"), one("/c")].concat()).await;
@@ -220,7 +220,7 @@ async fn one_connection_serves_many_exchanges_on_both_sides() {
     // Another name at the same address, and another gate, share nothing.
     ask(&gate, &trail, one("/e").replace("api.test", "other.test")).await;
     assert_eq!(target.connections(), 2);
-    ask(&Gate::new(&[rule("api.test", port)], limits()), &trail, one("/f")).await;
+    ask(&open(&[rule("api.test", port)], limits()), &trail, one("/f")).await;
     assert_eq!(target.connections(), 3);
     assert_eq!(target.heard().len(), 6);
 }
@@ -232,7 +232,7 @@ async fn a_kept_connection_that_was_closed_is_replaced() {
         Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec())
     });
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     for _ in 0..5 {
         let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
         let answer = ask(&gate, &Trail::default(), text).await;
@@ -248,7 +248,7 @@ async fn a_connection_with_unasked_bytes_is_not_used_again() {
             .into()
     });
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     for _ in 0..3 {
         let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
         let answer = ask(&gate, &Trail::default(), text).await;
@@ -264,7 +264,7 @@ async fn a_connection_that_was_logged_in_serves_nobody_else() {
         format!("HTTP/1.1 200 OK\r\n{offer}Content-Length: 0\r\n\r\n").into()
     });
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     for (path, login, connections) in [
         ("/", "Negotiate YII=", 1),
         ("/closed", "Bearer x", 2),
@@ -287,7 +287,7 @@ async fn the_gate_originates_tls_and_checks_the_name() {
     });
     let port = target.port;
     let rules = [rule("api.test", port), rule("other.test", port)];
-    let gate = Gate::new(&rules, limits_trusting(authority.file()));
+    let gate = open(&rules, limits_trusting(authority.file()));
     let trail = Trail::default();
     let fetch = |host: &str| format!("GET https://{host}:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     for _ in 0..2 {
@@ -301,10 +301,60 @@ async fn the_gate_originates_tls_and_checks_the_name() {
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     // Nobody vouches for the certificate.
     let stranger = Authority::new();
-    let gate = Gate::new(&rules, limits_trusting(stranger.file()));
+    let gate = open(&rules, limits_trusting(stranger.file()));
     let answer = ask(&gate, &trail, fetch("api.test")).await;
     assert!(answer.contains("TLS failed"), "{answer}");
     assert_eq!(target.heard().len(), 2);
+}
+
+#[tokio::test]
+async fn a_certificate_out_of_its_time_or_another_protocol_is_refused() {
+    let authority = Authority::new();
+    let ok = |_: &super::upstream::Heard| "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into();
+    let speaking = |protocols: &[&str]| {
+        let protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Upstream::tls_speaking(&authority, "api.test", protocols, ok)
+    };
+    for (target, reason) in [
+        (Upstream::tls_in(&authority, "api.test", 2001, ok), Some("xpired")),
+        (Upstream::tls_in(&authority, "api.test", 2999, ok), Some("NotValidYet")),
+        (speaking(&["h2"]), Some("TLS failed")),
+        (speaking(&["h2", "http/1.1"]), None),
+        (speaking(&[]), None),
+    ] {
+        let url = format!("https://api.test:{}/", target.port);
+        let trail = Trail::default();
+        let gate = open(&[rule("api.test", target.port)], limits_trusting(authority.file()));
+        let answer = ask(&gate, &trail, format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+        match reason {
+            None => assert!(answer.ends_with("\r\n\r\nok"), "{answer}"),
+            Some(reason) => {
+                assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+                let attempt = &trail.attempts()[0];
+                let told = attempt.reason.replace(' ', "").contains(&reason.replace(' ', ""));
+                assert!(told || attempt.reason.contains("not valid yet"), "{attempt:?}");
+                assert!(target.heard().is_empty());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_profile_tightens_the_limits_and_never_widens_them() {
+    let target = hello("a long enough answer");
+    let own = crate::catalog::EgressLimits {
+        attempts: Some(1),
+        received: Some(1 << 40),
+        ..Default::default()
+    };
+    let limits = limits().tightened(&own);
+    assert_eq!((limits.attempts, limits.received_bytes), (1, 64 << 20));
+    let gate = open(&[rule("api.test", target.port)], limits);
+    let trail = Trail::default();
+    let head = format!("GET http://api.test:{}/ HTTP/1.1\r\nHost: x\r\n\r\n", target.port);
+    let answer = ask(&gate, &trail, head.repeat(2)).await;
+    assert!(answer.contains("more than 1 attempts"), "{answer}");
+    assert_eq!(target.heard().len(), 1);
 }
 
 #[tokio::test]
@@ -312,7 +362,7 @@ async fn an_early_answer_arrives_while_the_tool_still_sends() {
     // Answers on the head alone, and reads none of the body.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     let trail = Trail::default();
     let (mut tool, stream) = tokio::io::duplex(1024);
     let upstream = async {
@@ -343,7 +393,7 @@ async fn an_answer_flows_while_its_question_is_still_sent() {
     // Sends back what it reads, as it reads it; either side waiting for the other would block.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     let trail = Trail::default();
     let (tool, stream) = tokio::io::duplex(1024);
     let size: usize = 8 << 20;
@@ -383,7 +433,7 @@ async fn bytes_of_a_call_are_limited_in_both_directions() {
     });
     let port = target.port;
     let limits = GateLimits { sent_bytes: 1000, received_bytes: 3000, ..limits() };
-    let gate = Gate::new(&[rule("api.test", port)], limits);
+    let gate = open(&[rule("api.test", port)], limits);
     let trail = Trail::default();
     let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, text).await;
@@ -403,7 +453,7 @@ async fn bytes_of_a_call_are_limited_in_both_directions() {
 #[tokio::test]
 async fn attempts_of_a_call_are_limited_and_the_record_stays_bounded() {
     let limits = GateLimits { attempts: 3, ..limits() };
-    let gate = Gate::new(&[], limits);
+    let gate = open(&[], limits);
     let trail = Trail::default();
     let mut last = String::new();
     for _ in 0..10 {
@@ -422,7 +472,7 @@ async fn attempts_of_a_call_are_limited_and_the_record_stays_bounded() {
 #[tokio::test]
 async fn connections_of_a_call_are_limited_while_they_are_open() {
     let limits = GateLimits { connections: 1, ..limits() };
-    let gate = Gate::new(&[], limits);
+    let gate = open(&[], limits);
     let trail = Trail::default();
     let (held, stream) = tokio::io::duplex(1024);
     let mut first = std::pin::pin!(gate.serve(stream, &trail));
@@ -439,7 +489,7 @@ async fn connections_of_a_call_are_limited_while_they_are_open() {
 async fn silence_and_slow_drips_end_by_the_clock() {
     let silent = Upstream::plain(|_| Reply::Keep(Vec::new()));
     let port = silent.port;
-    let gate = Gate::new(&[rule("api.test", port)], GateLimits { idle_ms: 50, ..limits() });
+    let gate = open(&[rule("api.test", port)], GateLimits { idle_ms: 50, ..limits() });
     let trail = Trail::default();
     let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = ask(&gate, &trail, &text).await;
@@ -447,7 +497,7 @@ async fn silence_and_slow_drips_end_by_the_clock() {
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let gate = Gate::new(&[rule("api.test", port)], GateLimits { total_ms: 300, ..limits() });
+    let gate = open(&[rule("api.test", port)], GateLimits { total_ms: 300, ..limits() });
     let drip = async {
         let (mut peer, _) = listener.accept().await.unwrap();
         let mut beat = tokio::time::interval(std::time::Duration::from_millis(20));
@@ -474,7 +524,7 @@ async fn a_call_cut_short_still_has_its_record() {
         Reply::Keep(Vec::new())
     });
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     let trail = Trail::default();
     let (mut tool, stream) = tokio::io::duplex(1024);
     let text = format!("GET http://api.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");

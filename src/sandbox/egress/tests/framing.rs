@@ -3,13 +3,13 @@
 use switchboard_runner::chunked::{Decoder, Piece};
 
 use super::super::hello;
-use super::{Gate, Trail, ask, hello as answer_hello, limits, rule};
+use super::{Trail, ask, hello as answer_hello, limits, open, rule};
 
 #[tokio::test]
 async fn ambiguous_messages_never_reach_the_upstream() {
     let target = answer_hello("no");
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     let bad = [
         "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
         "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc",
@@ -65,7 +65,7 @@ async fn ambiguous_messages_never_reach_the_upstream() {
 
 #[tokio::test]
 async fn heads_are_bounded() {
-    let gate = Gate::new(&[], limits());
+    let gate = open(&[], limits());
     let many = "X: y\r\n".repeat(200);
     let wide = "a".repeat(100_000);
     for headers in [many, format!("X: {wide}\r\n")] {
@@ -80,7 +80,7 @@ async fn heads_are_bounded() {
 async fn broken_chunks_break_the_exchange_off() {
     let target = answer_hello("no");
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     for body in [
         "3\nabc\r\n0\r\n\r\n",
         "3\r\nabcd\r\n0\r\n\r\n",

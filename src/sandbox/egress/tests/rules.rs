@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::address::{Network, special};
 use super::super::rules::{Host, Target};
 use super::{
-    EgressRule, Gate, Trail, Upstream, ask, assert_denied, get, hello, limits_with, public_rule,
+    EgressRule, Trail, Upstream, ask, assert_denied, get, hello, limits_with, open, public_rule,
     rule,
 };
 
@@ -143,6 +143,9 @@ fn only_global_addresses_are_public() {
         "fec0::1",
         "ff02::1",
         "4000::1",
+        "2606:4700::5efe:7f00:1",
+        "2606:4700::200:5efe:808:808",
+        "::ffff:0:7f00:1",
     ] {
         assert!(special(address(text)).is_some(), "{text}");
     }
@@ -271,7 +274,7 @@ async fn a_denied_name_is_never_resolved() {
         count.fetch_add(1, Ordering::SeqCst);
         vec![address("127.0.0.1")]
     });
-    let gate = Gate::new(&[rule("api.test", 80), rule("*.files.test", 80)], limits);
+    let gate = open(&[rule("api.test", 80), rule("*.files.test", 80)], limits);
     let trail = Trail::default();
     for url in ["http://c2VjcmV0.api.test/", "http://c2VjcmV0.evil.test/", "http://x.y.files.test/"]
     {
@@ -298,7 +301,7 @@ async fn a_name_that_changes_its_answer_gains_nothing() {
     });
     let only =
         EgressRule { networks: vec!["127.0.0.2/32".to_owned()], ..rule("rebind.test", port) };
-    let gate = Gate::new(&[only], limits);
+    let gate = open(&[only], limits);
     let trail = Trail::default();
     let url = format!("GET http://rebind.test:{port}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(ask(&gate, &trail, &url).await.starts_with("HTTP/1.1 200"));

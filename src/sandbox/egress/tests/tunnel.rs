@@ -11,7 +11,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::upstream::{Authority, Upstream};
 use super::{
-    EgressAttempt, Gate, GateLimits, Trail, ask, assert_denied, hello, limits, public_rule, rule,
+    EgressAttempt, Gate, GateLimits, Trail, ask, assert_denied, hello, limits, open, public_rule,
+    rule,
 };
 
 fn client(authority: &Authority, sni: bool) -> TlsConnector {
@@ -67,7 +68,7 @@ async fn fetch(
 async fn tls_to_the_named_host_passes_and_is_counted() {
     let authority = Authority::new();
     let target = server(&authority, "api.test");
-    let gate = Gate::new(&[rule("api.test", target.port)], limits());
+    let gate = open(&[rule("api.test", target.port)], limits());
     for name in ["api.test", "API.Test."] {
         let named = format!("{name}:{}", target.port);
         let (answer, attempts) = fetch(&gate, client(&authority, true), &named, "api.test").await;
@@ -86,7 +87,7 @@ async fn tls_to_another_name_or_to_none_is_refused() {
     let authority = Authority::new();
     let target = server(&authority, "evil.test");
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port), rule("127.0.0.1", port)], limits());
+    let gate = open(&[rule("api.test", port), rule("127.0.0.1", port)], limits());
     let named = format!("api.test:{port}");
     for (sni, name, authority_text, reason) in [
         (true, "evil.test", named.clone(), "asks for `evil.test`"),
@@ -109,7 +110,7 @@ async fn an_address_with_a_rule_of_its_own_needs_no_name() {
     let authority = Authority::new();
     let target = server(&authority, "127.0.0.1");
     let named = format!("127.0.0.1:{}", target.port);
-    let gate = Gate::new(&[rule("127.0.0.1", target.port)], limits());
+    let gate = open(&[rule("127.0.0.1", target.port)], limits());
     let (answer, _) = fetch(&gate, client(&authority, true), &named, "127.0.0.1").await;
     assert!(answer.unwrap().starts_with("HTTP/1.1 200 OK"));
 }
@@ -118,7 +119,7 @@ async fn an_address_with_a_rule_of_its_own_needs_no_name() {
 async fn what_is_not_tls_is_refused() {
     let target = hello("no");
     let port = target.port;
-    let gate = Gate::new(&[rule("api.test", port)], limits());
+    let gate = open(&[rule("api.test", port)], limits());
     for first in [
         &b"GET / HTTP/1.1\r\nHost: api.test\r\n\r\n"[..],
         b"SSH-2.0-x\r\n",
@@ -141,7 +142,7 @@ async fn tunnels_are_refused_before_anything_is_dialled() {
     let target = hello("no");
     let port = target.port;
     let rules = [public_rule("internal.test", port), rule("api.test", port)];
-    let gate = Gate::new(&rules, limits());
+    let gate = open(&rules, limits());
     for authority in [
         format!("api.test.evil.test:{port}"),
         "api.test:8443".to_owned(),
@@ -166,7 +167,7 @@ async fn a_tunnel_at_rest_is_closed() {
     let authority = Authority::new();
     let target = server(&authority, "api.test");
     let rules = [rule("api.test", target.port)];
-    let gate = Gate::new(&rules, GateLimits { idle_ms: 200, connect_ms: 200, ..limits() });
+    let gate = open(&rules, GateLimits { idle_ms: 200, connect_ms: 200, ..limits() });
     let trail = Trail::default();
     let (mut tool, stream) = tokio::io::duplex(64 * 1024);
     let name = ServerName::try_from("api.test").unwrap();
@@ -198,7 +199,7 @@ async fn bytes_through_tunnels_are_limited() {
     let authority = Authority::new();
     let target = server(&authority, "api.test");
     let limits = GateLimits { received_bytes: 300, ..limits() };
-    let gate = Gate::new(&[rule("api.test", target.port)], limits);
+    let gate = open(&[rule("api.test", target.port)], limits);
     let named = format!("api.test:{}", target.port);
     let (answer, attempts) = fetch(&gate, client(&authority, true), &named, "api.test").await;
     answer.unwrap_err();

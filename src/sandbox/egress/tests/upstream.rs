@@ -76,6 +76,32 @@ impl Upstream {
         Self::start("127.0.0.1:0", Some(authority.server(name)), Arc::new(script))
     }
 
+    /// In TLS with a certificate that is valid in this year only.
+    pub(super) fn tls_in(
+        authority: &Authority,
+        name: &str,
+        year: i32,
+        script: impl Fn(&Heard) -> Reply + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(year, 1, 1);
+        params.not_after = rcgen::date_time_ymd(year, 12, 31);
+        let server = authority.server_with(params, Vec::new());
+        Self::start("127.0.0.1:0", Some(server), Arc::new(script))
+    }
+
+    /// In TLS that speaks only these protocols.
+    pub(super) fn tls_speaking(
+        authority: &Authority,
+        name: &str,
+        protocols: Vec<Vec<u8>>,
+        script: impl Fn(&Heard) -> Reply + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let server = authority.server_with(params, protocols);
+        Self::start("127.0.0.1:0", Some(server), Arc::new(script))
+    }
+
     fn start(address: &str, tls: Option<Arc<ServerConfig>>, script: Script) -> Arc<Self> {
         let listener = TcpListener::bind(address).unwrap();
         let upstream = Arc::new(Self {
@@ -177,18 +203,21 @@ impl Authority {
     }
 
     fn server(&self, name: &str) -> Arc<ServerConfig> {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        self.server_with(params, Vec::new())
+    }
+
+    fn server_with(&self, params: CertificateParams, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()])
-            .unwrap()
-            .signed_by(&key, &self.issuer)
-            .unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .unwrap();
+        config.alpn_protocols = protocols;
         Arc::new(config)
     }
 }

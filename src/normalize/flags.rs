@@ -1,0 +1,100 @@
+//! Marks what in a tool's result reads like an instruction to a model: data and logs in, [`Flag`]s
+//! out. Nothing is taken out of the result.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::screen::{self, Finding, MOST_BYTES, Reading, Rule};
+
+/// Most flags of one reply.
+const MOST: usize = 16;
+/// Shorter text is no instruction, whatever the language.
+const SHORTEST: usize = 12;
+
+/// One place that reads like an instruction to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flag {
+    /// JSON Pointer from the reply's root, for example `/data/items/0/title`. For the name of a
+    /// member, the pointer to its value.
+    pub pointer: String,
+    /// What kind of instruction it is.
+    pub rule: Rule,
+    /// How the text had to be read for it to show.
+    pub reading: Reading,
+    /// What was found, at most 120 characters.
+    pub excerpt: String,
+}
+
+/// What is still looked at, and what was found.
+struct Search {
+    flags: Vec<Flag>,
+    bytes: usize,
+}
+
+/// Looks through everything that a tool put into a reply, at most 512 KiB of it.
+pub(super) fn find(data: &Value, logs: &str, stderr: &str) -> Vec<Flag> {
+    let mut search = Search { flags: Vec::new(), bytes: MOST_BYTES };
+    search.text(logs, "/metadata/logs");
+    search.text(stderr, "/metadata/stderr");
+    search.value(data, &mut "/data".to_owned());
+    for flag in &search.flags {
+        metrics::counter!("switchboard_normalize_flags_total", "rule" => label(flag.rule))
+            .increment(1);
+    }
+    search.flags
+}
+
+impl Search {
+    fn text(&mut self, text: &str, pointer: &str) {
+        if text.len() < SHORTEST || self.bytes == 0 || self.flags.len() >= MOST {
+            return;
+        }
+        let text = text.get(..text.floor_char_boundary(self.bytes)).unwrap_or_default();
+        self.bytes = self.bytes.saturating_sub(text.len().max(1));
+        let room = MOST - self.flags.len();
+        let flag = |finding: Finding| Flag {
+            pointer: pointer.to_owned(),
+            rule: finding.rule,
+            reading: finding.reading,
+            excerpt: finding.excerpt,
+        };
+        self.flags.extend(screen::screen(text).into_iter().take(room).map(flag));
+    }
+
+    /// Depth is bounded: a deeper value is no JSON data.
+    fn value(&mut self, value: &Value, pointer: &mut String) {
+        let length = pointer.len();
+        match value {
+            Value::String(text) => self.text(text, pointer),
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    pointer.push_str(&format!("/{at}"));
+                    self.value(item, pointer);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members {
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    self.text(name, pointer);
+                    self.value(member, pointer);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+const fn label(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Override => "override",
+        Rule::Role => "role",
+        Rule::Standing => "standing",
+        Rule::Concealment => "concealment",
+        Rule::Exfiltration => "exfiltration",
+        Rule::Markup => "markup",
+        Rule::Hidden => "hidden",
+    }
+}
