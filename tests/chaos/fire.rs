@@ -21,6 +21,7 @@ const EARLY: u64 = 5;
 const EARLY_MS: u64 = 400;
 /// A drain takes at most so long.
 const DRAIN: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(5);
 
 /// A death of the daemon.
 #[derive(Debug, Clone)]
@@ -120,9 +121,35 @@ fn moments(dice: &mut Dice, count: usize, calls: usize) -> Vec<usize> {
     moments
 }
 
-async fn reached(done: &AtomicUsize, count: usize) {
-    while done.load(Ordering::Relaxed) < count {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+/// How far the calls have come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    over: AtomicUsize,
+    replied: AtomicUsize,
+}
+
+impl Progress {
+    /// One call is over; the flag says whether it had a reply.
+    pub fn note(&self, replied: bool) {
+        self.over.fetch_add(1, Ordering::Relaxed);
+        self.replied.fetch_add(usize::from(replied), Ordering::Relaxed);
+    }
+
+    /// Waits until so many calls are over.
+    async fn reached(&self, count: usize) {
+        while self.over.load(Ordering::Relaxed) < count {
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// Waits until there is a further reply, or `calls` are over.
+    async fn resumed(&self, calls: usize) {
+        let before = self.replied.load(Ordering::Relaxed);
+        while self.replied.load(Ordering::Relaxed) == before
+            && self.over.load(Ordering::Relaxed) < calls
+        {
+            tokio::time::sleep(TICK).await;
+        }
     }
 }
 
@@ -131,16 +158,18 @@ pub fn open(
     plan: Plan,
     keeper: &Arc<Keeper>,
     engine: &Arc<Engine>,
-    done: &Arc<AtomicUsize>,
+    progress: &Arc<Progress>,
     tasks: &TaskTracker,
 ) -> JoinHandle<()> {
     let mut dice = Dice::new(plan.seed);
     let kills = moments(&mut dice, plan.kills, plan.calls);
     let restarts = moments(&mut dice, plan.restarts, plan.calls);
-    let (killed, keeper) = (Arc::clone(done), Arc::clone(keeper));
+    let (killed, keeper) = (Arc::clone(progress), Arc::clone(keeper));
     let kill = async move {
         for moment in kills {
-            reached(&killed, moment).await;
+            killed.reached(moment).await;
+            // Calls fail fast while there is no daemon: one that serves is to be killed.
+            killed.resumed(plan.calls).await;
             let early = dice.below(EARLY) == 0;
             let pause = dice.below(if early { EARLY_MS } else { 50 });
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -152,10 +181,10 @@ pub fn open(
             }
         }
     };
-    let (engine, done) = (Arc::clone(engine), Arc::clone(done));
+    let (engine, progress) = (Arc::clone(engine), Arc::clone(progress));
     let restart = async move {
         for (moment, signal) in restarts.into_iter().zip(["TERM", "KILL"].into_iter().cycle()) {
-            reached(&done, moment).await;
+            progress.reached(moment).await;
             eprintln!("chaos: restarting the engine with SIG{signal}");
             engine.restart(signal).await;
         }

@@ -36,9 +36,9 @@ use std::time::Instant;
 
 use tokio_util::task::TaskTracker;
 
-use calls::Call;
+use calls::{Call, View};
 use engine::Engine;
-use fire::Keeper;
+use fire::{Keeper, Progress};
 use measure::{figure, row};
 use orphans::Orphans;
 use stage::Stage;
@@ -104,9 +104,9 @@ async fn run(plan: Plan) -> usize {
     let keeper = Arc::new(Keeper::start(&stage));
     stage.listening().await;
     let begun = Instant::now();
-    let done = Arc::new(AtomicUsize::new(0));
-    let fire = fire::open(plan, &keeper, &engine, &done, &tasks);
-    let calls = make(plan, &stage, &done).await;
+    let progress = Arc::new(Progress::default());
+    let fire = fire::open(plan, &keeper, &engine, &progress, &tasks);
+    let calls = make(plan, &stage, &progress).await;
     fire.await.unwrap();
     let took = begun.elapsed().as_secs_f64();
     row("chaos.calls", calls.len(), "calls");
@@ -123,13 +123,13 @@ async fn run(plan: Plan) -> usize {
 }
 
 /// Makes the calls, so many at once; gives what the callers saw of each.
-async fn make(plan: Plan, stage: &Stage, done: &Arc<AtomicUsize>) -> Vec<Call> {
+async fn make(plan: Plan, stage: &Stage, progress: &Arc<Progress>) -> Vec<Call> {
     let (next, callers) = (Arc::new(AtomicUsize::new(0)), TaskTracker::new());
     let clients: Vec<_> = (0..CHANNELS).map(|_| stage.client()).collect();
     let handles: Vec<_> = (0..CALLERS)
         .map(|caller| {
             let client = clients[caller % CHANNELS].clone();
-            let (next, done) = (Arc::clone(&next), Arc::clone(done));
+            let (next, progress) = (Arc::clone(&next), Arc::clone(progress));
             callers.spawn(async move {
                 let (mut seen, mut failures) = (Vec::new(), 0);
                 loop {
@@ -139,8 +139,8 @@ async fn make(plan: Plan, stage: &Stage, done: &Arc<AtomicUsize>) -> Vec<Call> {
                     }
                     let call = calls::one(&client, plan.seed, number).await;
                     let pause = call.pause(&mut failures);
+                    progress.note(matches!(call.view, View::Reply(..)));
                     seen.push(call);
-                    done.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(pause).await;
                 }
             })
