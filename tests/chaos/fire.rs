@@ -12,13 +12,15 @@ use crate::Plan;
 use crate::daemon::spawn;
 use crate::dice::Dice;
 use crate::engine::Engine;
-use crate::measure::row;
+use crate::measure::{figure, row};
 use crate::stage::Stage;
 
 /// One kill in so many strikes the new daemon as it starts.
 const EARLY: u64 = 5;
 /// How soon after its start that is, at most.
 const EARLY_MS: u64 = 400;
+/// What the daemons say, for whoever has to find out what went wrong.
+pub const LOG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/chaos.log");
 /// A drain takes at most so long.
 const DRAIN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(5);
@@ -41,6 +43,7 @@ pub struct Keeper {
 impl Keeper {
     pub fn start(stage: &Stage) -> Self {
         let config = stage.setup.write_config();
+        std::fs::write(LOG, "").unwrap();
         let child = Mutex::new(begin(&config));
         Self { config, child, kills: Mutex::default() }
     }
@@ -58,8 +61,9 @@ impl Keeper {
     fn kill(&self) {
         let mut child = self.child.lock().unwrap();
         let boot = boot(child.id());
-        child.kill().unwrap();
+        // Before the blow: a caller may notice it before this program goes on.
         let at = Instant::now();
+        child.kill().unwrap();
         child.wait().unwrap();
         self.kills.lock().unwrap().push(Kill { at, boot });
         *child = begin(&self.config);
@@ -93,9 +97,9 @@ impl Drop for Keeper {
 
 fn begin(config: &std::path::Path) -> Child {
     let mut child = spawn(config, &[]);
-    // What it says goes on where this program's own words go.
-    let said = child.stderr.take().unwrap();
-    std::thread::spawn(move || std::io::copy(&mut { said }, &mut std::io::sink()));
+    let mut said = child.stderr.take().unwrap();
+    let mut log = std::fs::OpenOptions::new().create(true).append(true).open(LOG).unwrap();
+    std::thread::spawn(move || std::io::copy(&mut said, &mut log));
     child
 }
 
@@ -185,8 +189,10 @@ pub fn open(
     let restart = async move {
         for (moment, signal) in restarts.into_iter().zip(["TERM", "KILL"].into_iter().cycle()) {
             progress.reached(moment).await;
-            eprintln!("chaos: restarting the engine with SIG{signal}");
+            let begun = Instant::now();
             engine.restart(signal).await;
+            let took = begun.elapsed().as_secs_f64();
+            figure(&format!("chaos.engine_restart.{signal}"), took, "s without an engine");
         }
     };
     tasks.spawn(async move {

@@ -91,6 +91,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let wrong = runtime.block_on(run(plan));
     row("chaos.wrong", wrong, "of anything");
+    if wrong > 0 {
+        eprintln!("chaos: the daemons' words are in {}", fire::LOG);
+    }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
