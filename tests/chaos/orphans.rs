@@ -69,7 +69,11 @@ impl Orphans {
             let time = seen.gone.map(|gone| gone.saturating_duration_since(*at));
             times.time(time.unwrap_or(Duration::MAX / 4));
             if time.is_none_or(|time| time > BOUND) {
-                eprintln!("chaos: orphans of boot {boot:?} were there for {time:?}: {seen:?}");
+                let Boot { last, looks, .. } = seen;
+                eprintln!(
+                    "chaos: orphans of boot {boot:?} were there for {time:?}, {looks} looks long: \
+                     {last:?}"
+                );
                 late += 1;
             }
         }
