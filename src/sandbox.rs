@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod exchange;
 mod facts;
+mod guard;
 mod hub;
 mod janitor;
 mod keeper;
@@ -49,6 +50,7 @@ use desk::Seat;
 use egress::{Keyring, Pass};
 use engine::Engine;
 use exchange::{Heard, Parcel, Silence, exchange};
+use guard::Guard;
 use hub::{Grant, Holding, Hub};
 use member::{Registry, Yard};
 use order::Order;
@@ -268,7 +270,7 @@ impl Sandbox {
         let seat = pass(&order.profile, keyring)
             .map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
-        let mut guard = Guard { holding: &grant.holding, sight, armed: true };
+        let mut guard = Guard::new(&grant.holding, sight);
         let mut teller = Teller::new(events);
         let said = match link.open().await {
             Some(stream) => {
@@ -348,37 +350,6 @@ impl Sandbox {
             Silence::Gone(reason) => End::Lost(reason.clone()),
             Silence::Late if started => End::Timeout,
             Silence::Late => End::Lost("the sandbox did not answer".to_owned()),
-        }
-    }
-}
-
-/// Ends the tool of a call that is dropped, and says so.
-struct Guard<'call> {
-    holding: &'call Holding,
-    sight: &'call Sight,
-    armed: bool,
-}
-
-impl Guard<'_> {
-    /// The call has come to its end by itself; kills what does not answer. Who ended the tool, when it
-    /// did not end by itself.
-    fn settle(&mut self, said: &Result<Report, Silence>) -> Option<Killer> {
-        self.armed = false;
-        match said {
-            Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
-            Err(Silence::Late | Silence::Flood | Silence::Broken(_)) => {
-                self.holding.doubt();
-                Some(self.holding.end())
-            }
-            Err(Silence::Gone(_)) => None,
-        }
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.sight.killed(self.holding.end());
         }
     }
 }
