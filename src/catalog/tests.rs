@@ -1,6 +1,7 @@
 //! Tests of the catalog: documents and folders as text in, tools, requests and problems out.
 
 mod documents;
+mod filters;
 mod folder;
 mod names;
 mod requests;

@@ -136,10 +136,12 @@ pub async fn one(client: &Client, seed: u64, number: usize) -> Call {
 fn request(kind: Kind, id: &str) -> CallRequest {
     let (tool, arguments) = match kind {
         Kind::Egress => ("chaos.get", json!({ "word": id })),
-        Kind::Quick => ("chaos.sh", json!({ "script": format!("echo {id}") })),
+        Kind::Quick => ("chaos.patient", json!({ "script": format!("echo {id}") })),
         Kind::Timeout => ("chaos.sh", json!({ "script": "trap '' TERM; sleep 30" })),
-        Kind::Memory => ("chaos.sh", json!({ "script": "head -c 300000000 /dev/zero | tail" })),
-        Kind::Flood => ("chaos.sh", json!({ "script": "yes" })),
+        Kind::Memory => {
+            ("chaos.patient", json!({ "script": "head -c 300000000 /dev/zero | tail" }))
+        }
+        Kind::Flood => ("chaos.patient", json!({ "script": "yes" })),
         Kind::Dropped | Kind::Cancelled | Kind::Hasty => {
             ("chaos.sh", json!({ "script": "sleep 20" }))
         }

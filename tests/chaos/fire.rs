@@ -12,15 +12,18 @@ use crate::Plan;
 use crate::daemon::spawn;
 use crate::dice::Dice;
 use crate::engine::Engine;
-use crate::measure::row;
+use crate::measure::{figure, row};
 use crate::stage::Stage;
 
 /// One kill in so many strikes the new daemon as it starts.
 const EARLY: u64 = 5;
 /// How soon after its start that is, at most.
 const EARLY_MS: u64 = 400;
+/// What the daemons say, for whoever has to find out what went wrong.
+pub const LOG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/chaos.log");
 /// A drain takes at most so long.
 const DRAIN: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(5);
 
 /// A death of the daemon.
 #[derive(Debug, Clone)]
@@ -40,6 +43,7 @@ pub struct Keeper {
 impl Keeper {
     pub fn start(stage: &Stage) -> Self {
         let config = stage.setup.write_config();
+        std::fs::write(LOG, "").unwrap();
         let child = Mutex::new(begin(&config));
         Self { config, child, kills: Mutex::default() }
     }
@@ -57,8 +61,9 @@ impl Keeper {
     fn kill(&self) {
         let mut child = self.child.lock().unwrap();
         let boot = boot(child.id());
-        child.kill().unwrap();
+        // Before the blow: a caller may notice it before this program goes on.
         let at = Instant::now();
+        child.kill().unwrap();
         child.wait().unwrap();
         self.kills.lock().unwrap().push(Kill { at, boot });
         *child = begin(&self.config);
@@ -92,9 +97,9 @@ impl Drop for Keeper {
 
 fn begin(config: &std::path::Path) -> Child {
     let mut child = spawn(config, &[]);
-    // What it says goes on where this program's own words go.
-    let said = child.stderr.take().unwrap();
-    std::thread::spawn(move || std::io::copy(&mut { said }, &mut std::io::sink()));
+    let mut said = child.stderr.take().unwrap();
+    let mut log = std::fs::OpenOptions::new().create(true).append(true).open(LOG).unwrap();
+    std::thread::spawn(move || std::io::copy(&mut said, &mut log));
     child
 }
 
@@ -120,9 +125,35 @@ fn moments(dice: &mut Dice, count: usize, calls: usize) -> Vec<usize> {
     moments
 }
 
-async fn reached(done: &AtomicUsize, count: usize) {
-    while done.load(Ordering::Relaxed) < count {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+/// How far the calls have come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    over: AtomicUsize,
+    replied: AtomicUsize,
+}
+
+impl Progress {
+    /// One call is over; the flag says whether it had a reply.
+    pub fn note(&self, replied: bool) {
+        self.over.fetch_add(1, Ordering::Relaxed);
+        self.replied.fetch_add(usize::from(replied), Ordering::Relaxed);
+    }
+
+    /// Waits until so many calls are over.
+    async fn reached(&self, count: usize) {
+        while self.over.load(Ordering::Relaxed) < count {
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// Waits until there is a further reply, or `calls` are over.
+    async fn resumed(&self, calls: usize) {
+        let before = self.replied.load(Ordering::Relaxed);
+        while self.replied.load(Ordering::Relaxed) == before
+            && self.over.load(Ordering::Relaxed) < calls
+        {
+            tokio::time::sleep(TICK).await;
+        }
     }
 }
 
@@ -131,16 +162,18 @@ pub fn open(
     plan: Plan,
     keeper: &Arc<Keeper>,
     engine: &Arc<Engine>,
-    done: &Arc<AtomicUsize>,
+    progress: &Arc<Progress>,
     tasks: &TaskTracker,
 ) -> JoinHandle<()> {
     let mut dice = Dice::new(plan.seed);
     let kills = moments(&mut dice, plan.kills, plan.calls);
     let restarts = moments(&mut dice, plan.restarts, plan.calls);
-    let (killed, keeper) = (Arc::clone(done), Arc::clone(keeper));
+    let (killed, keeper) = (Arc::clone(progress), Arc::clone(keeper));
     let kill = async move {
         for moment in kills {
-            reached(&killed, moment).await;
+            killed.reached(moment).await;
+            // Calls fail fast while there is no daemon: one that serves is to be killed.
+            killed.resumed(plan.calls).await;
             let early = dice.below(EARLY) == 0;
             let pause = dice.below(if early { EARLY_MS } else { 50 });
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -152,12 +185,14 @@ pub fn open(
             }
         }
     };
-    let (engine, done) = (Arc::clone(engine), Arc::clone(done));
+    let (engine, progress) = (Arc::clone(engine), Arc::clone(progress));
     let restart = async move {
         for (moment, signal) in restarts.into_iter().zip(["TERM", "KILL"].into_iter().cycle()) {
-            reached(&done, moment).await;
-            eprintln!("chaos: restarting the engine with SIG{signal}");
+            progress.reached(moment).await;
+            let begun = Instant::now();
             engine.restart(signal).await;
+            let took = begun.elapsed().as_secs_f64();
+            figure(&format!("chaos.engine_restart.{signal}"), took, "s without an engine");
         }
     };
     tasks.spawn(async move {

@@ -4,7 +4,6 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::print_stderr,
@@ -37,9 +36,9 @@ use std::time::Instant;
 
 use tokio_util::task::TaskTracker;
 
-use calls::Call;
+use calls::{Call, View};
 use engine::Engine;
-use fire::Keeper;
+use fire::{Keeper, Progress};
 use measure::{figure, row};
 use orphans::Orphans;
 use stage::Stage;
@@ -64,7 +63,8 @@ fn plan() -> Result<Plan, String> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_default();
-        let number: u64 = value.parse().map_err(|_| format!("{word} `{value}`: not a number"))?;
+        let number: u64 =
+            value.parse().map_err(|_bad| format!("{word} `{value}`: not a number"))?;
         match word.as_str() {
             "--calls" => plan.calls = number as usize,
             "--kills" => plan.kills = number as usize,
@@ -91,6 +91,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let wrong = runtime.block_on(run(plan));
     row("chaos.wrong", wrong, "of anything");
+    if wrong > 0 {
+        eprintln!("chaos: the daemons' words are in {}", fire::LOG);
+    }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -104,9 +107,9 @@ async fn run(plan: Plan) -> usize {
     let keeper = Arc::new(Keeper::start(&stage));
     stage.listening().await;
     let begun = Instant::now();
-    let done = Arc::new(AtomicUsize::new(0));
-    let fire = fire::open(plan, &keeper, &engine, &done, &tasks);
-    let calls = make(plan, &stage, &done).await;
+    let progress = Arc::new(Progress::default());
+    let fire = fire::open(plan, &keeper, &engine, &progress, &tasks);
+    let calls = make(plan, &stage, &progress).await;
     fire.await.unwrap();
     let took = begun.elapsed().as_secs_f64();
     row("chaos.calls", calls.len(), "calls");
@@ -123,13 +126,13 @@ async fn run(plan: Plan) -> usize {
 }
 
 /// Makes the calls, so many at once; gives what the callers saw of each.
-async fn make(plan: Plan, stage: &Stage, done: &Arc<AtomicUsize>) -> Vec<Call> {
+async fn make(plan: Plan, stage: &Stage, progress: &Arc<Progress>) -> Vec<Call> {
     let (next, callers) = (Arc::new(AtomicUsize::new(0)), TaskTracker::new());
     let clients: Vec<_> = (0..CHANNELS).map(|_| stage.client()).collect();
     let handles: Vec<_> = (0..CALLERS)
         .map(|caller| {
             let client = clients[caller % CHANNELS].clone();
-            let (next, done) = (Arc::clone(&next), Arc::clone(done));
+            let (next, progress) = (Arc::clone(&next), Arc::clone(progress));
             callers.spawn(async move {
                 let (mut seen, mut failures) = (Vec::new(), 0);
                 loop {
@@ -139,8 +142,8 @@ async fn make(plan: Plan, stage: &Stage, done: &Arc<AtomicUsize>) -> Vec<Call> {
                     }
                     let call = calls::one(&client, plan.seed, number).await;
                     let pause = call.pause(&mut failures);
+                    progress.note(matches!(call.view, View::Reply(..)));
                     seen.push(call);
-                    done.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(pause).await;
                 }
             })

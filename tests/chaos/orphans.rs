@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bollard::models::ContainerSummary;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -17,8 +18,18 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Longer than the janitor of a dead daemon and its successor's sweep need, each.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// By boot: when a look first found none of its containers any more; `None` while there are some.
-type Seen = Arc<Mutex<HashMap<String, Option<Instant>>>>;
+/// What was seen of one boot.
+#[derive(Debug)]
+struct Boot {
+    /// When a look first found none of its containers any more; `None` while there are some.
+    gone: Option<Instant>,
+    /// The containers that the last look found, in words.
+    last: Vec<String>,
+    /// Looks that found some.
+    looks: usize,
+}
+
+type Seen = Arc<Mutex<HashMap<String, Boot>>>;
 
 pub struct Orphans {
     seen: Seen,
@@ -35,10 +46,7 @@ impl Orphans {
             loop {
                 let at = Instant::now();
                 if let Some(found) = engine.list(&docker, &instance).await {
-                    let boots = found.iter().filter_map(|container| {
-                        container.labels.as_ref()?.get("switchboard.boot").cloned()
-                    });
-                    note(&noted, &boots.collect::<Vec<_>>(), at);
+                    note(&noted, &found, at);
                 }
                 tokio::time::sleep(LOOK).await;
             }
@@ -54,14 +62,18 @@ impl Orphans {
         let seen = self.seen.lock().unwrap();
         let (mut times, mut late, mut unborn) = (Samples::default(), 0, 0);
         for Kill { at, boot } in kills {
-            let Some(gone) = boot.as_ref().and_then(|boot| seen.get(boot)) else {
+            let Some(seen) = boot.as_ref().and_then(|boot| seen.get(boot)) else {
                 unborn += 1;
                 continue;
             };
-            let time = gone.map(|gone| gone.saturating_duration_since(*at));
+            let time = seen.gone.map(|gone| gone.saturating_duration_since(*at));
             times.time(time.unwrap_or(Duration::MAX / 4));
             if time.is_none_or(|time| time > BOUND) {
-                eprintln!("chaos: orphans of boot {boot:?} were there for {time:?}");
+                let Boot { last, looks, .. } = seen;
+                eprintln!(
+                    "chaos: orphans of boot {boot:?} were there for {time:?}, {looks} looks long: \
+                     {last:?}"
+                );
                 late += 1;
             }
         }
@@ -73,14 +85,24 @@ impl Orphans {
     }
 }
 
-fn note(seen: &Seen, boots: &[String], at: Instant) {
-    let mut seen = seen.lock().unwrap();
-    for boot in boots {
-        seen.insert(boot.clone(), None);
-    }
-    for (boot, gone) in seen.iter_mut() {
-        if gone.is_none() && !boots.contains(boot) {
-            *gone = Some(at);
+fn note(seen: &Seen, found: &[ContainerSummary], at: Instant) {
+    let mut now: HashMap<String, Vec<String>> = HashMap::new();
+    for container in found {
+        let labels = container.labels.as_ref();
+        if let Some(boot) = labels.and_then(|labels| labels.get("switchboard.boot")) {
+            let words =
+                format!("{:?} {:?} {:?}", container.names, container.state, container.status);
+            now.entry(boot.clone()).or_default().push(words);
         }
+    }
+    let mut seen = seen.lock().unwrap();
+    for (boot, known) in seen.iter_mut() {
+        if known.gone.is_none() && !now.contains_key(boot) {
+            known.gone = Some(at);
+        }
+    }
+    for (boot, last) in now {
+        let looks = seen.get(&boot).map_or(0, |known| known.looks) + 1;
+        seen.insert(boot, Boot { gone: None, last, looks });
     }
 }

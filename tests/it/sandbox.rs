@@ -334,3 +334,41 @@ async fn numbers_keep_their_digits_on_the_way_in_and_out() {
     assert_eq!(spelled(&reply.json, "integer"), big, "{}", reply.json);
     assert_eq!(spelled(&reply.json, "number"), "1.10", "{}", reply.json);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_cannot_be_served_in_time_are_refused_at_once_with_a_delay() {
+    let daemon = Setup::new().start().await;
+    let client = daemon.client().await;
+    let calls = (0..60).map(|_| {
+        let mut client = client.clone();
+        async move {
+            let mut call = tonic::Request::new(request("probe.slow", "{\"script\":\"sleep 1\"}"));
+            call.set_timeout(Duration::from_millis(1500));
+            let begun = Instant::now();
+            (client.call(call).await, begun.elapsed())
+        }
+    });
+    let mut refused = 0;
+    for (answer, took) in futures::future::join_all(calls).await {
+        let Err(status) = answer else { continue };
+        if status.code() != Code::ResourceExhausted {
+            continue;
+        }
+        refused += 1;
+        let details = tonic_types::StatusExt::get_error_details(&status);
+        assert_eq!(details.error_info().unwrap().reason, "RATE_LIMITED");
+        let delay = details.retry_info().unwrap().retry_delay.unwrap();
+        assert!(delay > Duration::from_millis(100), "{delay:?}");
+        assert!(took < Duration::from_millis(1400), "it did not wait in vain: {took:?}");
+    }
+    assert!(refused >= 20, "{refused} of 60");
+    let metrics = daemon.metrics().await;
+    for line in [
+        "switchboard_sandbox_refusals_total{cause=\"too_late\"}",
+        "switchboard_sandbox_pool_total{use=\"hit\"}",
+        "switchboard_sandbox_pool_queue{pool=\"shell\"}",
+        "switchboard_sandbox_pool_refill_rate{pool=\"shell\"}",
+    ] {
+        assert!(metrics.contains(line), "no `{line}`:\n{metrics}");
+    }
+}

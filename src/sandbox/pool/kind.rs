@@ -124,7 +124,12 @@ impl Pool {
     /// Containers to make for the reserve.
     pub(super) fn missing(&mut self, now: Instant) -> usize {
         self.peak.turn(now);
-        self.target().saturating_sub(self.ready.len() + self.starting)
+        let target = self.target();
+        if self.ready.len() >= target {
+            // A target that fell meanwhile would leave something unreplaced for ever.
+            self.shares.settle();
+        }
+        target.saturating_sub(self.ready.len() + self.starting)
     }
 
     /// Remembers the demand: what was taken and not yet replaced, and what waits.

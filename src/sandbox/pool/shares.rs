@@ -68,6 +68,11 @@ impl Shares {
         }
     }
 
+    /// The reserve is whole again.
+    pub(in crate::sandbox) fn settle(&mut self) {
+        self.callers.values_mut().for_each(|share| share.taken = 0);
+    }
+
     /// Taken by all and not yet replaced.
     pub(in crate::sandbox) fn taken(&self) -> usize {
         self.callers.values().map(|share| share.taken).sum()

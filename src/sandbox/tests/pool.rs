@@ -384,10 +384,11 @@ proptest! {
             }
         }
         let taken = shares.taken();
-        for _ in 0..taken {
+        prop_assert_eq!(taken, size - ready);
+        for left in (0..taken).rev() {
             shares.replace();
+            prop_assert_eq!(shares.taken(), left);
         }
-        prop_assert_eq!(shares.taken(), 0);
     }
 }
 
