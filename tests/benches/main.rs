@@ -21,6 +21,7 @@ mod dry;
 mod engine;
 mod faults;
 mod flood;
+mod ledger;
 mod measure;
 mod policy;
 mod pool;
@@ -33,8 +34,8 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 9] =
-    ["start", "dry", "policy", "worker", "warm", "pool", "sustained", "flood", "faults"];
+const ALL: [&str; 10] =
+    ["start", "dry", "policy", "ledger", "worker", "warm", "pool", "sustained", "flood", "faults"];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.
@@ -59,6 +60,7 @@ async fn run(name: &str) -> bool {
         "start" => start::run().await,
         "dry" => dry::run().await,
         "policy" => policy::run(),
+        "ledger" => ledger::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,
