@@ -21,6 +21,7 @@ mod dry;
 mod engine;
 mod faults;
 mod flood;
+mod ledger;
 mod measure;
 mod overshoot;
 mod policy;
@@ -34,10 +35,11 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 10] = [
+const ALL: [&str; 11] = [
     "start",
     "dry",
     "policy",
+    "ledger",
     "worker",
     "warm",
     "pool",
@@ -70,6 +72,7 @@ async fn run(name: &str) -> bool {
         "start" => start::run().await,
         "dry" => dry::run().await,
         "policy" => policy::run(),
+        "ledger" => ledger::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,

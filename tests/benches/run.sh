@@ -23,6 +23,7 @@ dry.policy_denied.rate        >= 2900
 dry.cache_hit.rate            >= 2900
 dry.resident_after            <  30
 policy.hundred.p50            <  30
+ledger.verify.rate            >= 200000
 import.p50                    <  2000
 import.peak                   <  300
 worker.rate                   >= 1000

@@ -15,6 +15,7 @@ mod http;
 mod identity;
 mod input;
 mod layering;
+mod ledger;
 mod lifecycle;
 mod names;
 mod ocr;
