@@ -30,6 +30,8 @@ pub struct Record {
     pub caller: String,
     /// Tenant of the caller.
     pub tenant: String,
+    /// Roles of the caller.
+    pub roles: Vec<String>,
     /// Conversation that the caller named.
     pub conversation: String,
     /// Name as it stands in the reply.
@@ -143,7 +145,7 @@ pub struct Entry {
     pub code: Option<String>,
     /// Arguments as they came, sensitive parts masked, cut at the configured length.
     pub arguments: String,
-    /// Everything else: `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
+    /// Everything else: `roles`, `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `run`, `cache_hit`, `latency_us`, `trace_id`.
     pub facts: Value,
     /// Length of the reply.
@@ -191,6 +193,7 @@ impl Row {
             })
             .collect();
         let facts = json!({
+            "roles": record.roles,
             "tool_digest": record.tool.as_ref().map(|tool| &tool.digest),
             "arguments_digest": record.arguments_digest,
             "arguments_bytes": arguments_bytes,

@@ -167,6 +167,7 @@ impl Facts {
             tool_name: self.tool_name().to_owned(),
             caller: self.caller.name,
             tenant: self.caller.tenant,
+            roles: self.caller.roles,
             conversation: self.conversation,
             tool: self.tool,
             arguments_json: self.arguments_json,
