@@ -2,6 +2,7 @@
 //! [`Catalog`], and resolves a call's tool name in it: [`Admitted`] in, [`Resolved`] out.
 
 mod build;
+mod ceiling;
 mod digest;
 mod error;
 mod file;
@@ -33,6 +34,7 @@ use serde_json::Value;
 
 use crate::admission::{Admitted, Limit};
 
+pub use ceiling::Ceiling;
 pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
@@ -174,6 +176,8 @@ pub struct Catalog {
     profiles: BTreeMap<String, Arc<Profile>>,
     /// Seccomp profiles by their file.
     seccomp: BTreeMap<String, Arc<Seccomp>>,
+    /// What no profile may exceed, when the operator has said.
+    ceiling: Option<Arc<Ceiling>>,
     problems: Vec<Problem>,
     digest: String,
 }
@@ -182,6 +186,42 @@ impl Catalog {
     /// Every tool, sorted by name.
     pub fn tools(&self) -> &[Arc<Tool>] {
         &self.tools
+    }
+
+    /// The file that a tool came from, relative to the policies folder; empty when there is none.
+    pub fn file_of(&self, name: &str) -> &str {
+        let has = |tools: &[Arc<Tool>]| tools.iter().any(|tool| tool.name == name);
+        let file = self.files.iter().find(|(_, tools)| has(tools));
+        file.map_or("", |(file, _)| file.as_str())
+    }
+
+    /// This catalog and another one, whose files lie in `folder`. Of two tools of one name the other
+    /// one is left out, which becomes a problem.
+    #[must_use]
+    pub fn beside(mut self, folder: &str, other: Self) -> Self {
+        for (file, tools) in other.files {
+            let (known, free): (Vec<_>, Vec<_>) =
+                tools.into_iter().partition(|tool| self.get(&tool.name).is_some());
+            let file = format!("{folder}/{file}");
+            self.problems.extend(known.iter().map(|tool| Problem {
+                file: file.clone(),
+                place: tool.name.clone(),
+                message: format!("another tool is already called `{}`; rename this one", tool.name),
+                fatal: free.is_empty(),
+            }));
+            self.files.insert(file, free);
+        }
+        for (file, profile) in other.profiles {
+            self.profiles.insert(format!("{folder}/{file}"), profile);
+        }
+        self.problems.extend(
+            other
+                .problems
+                .into_iter()
+                .map(|problem| Problem { file: format!("{folder}/{}", problem.file), ..problem }),
+        );
+        self.index();
+        self
     }
 
     /// Every sandbox profile, sorted by name.
@@ -193,6 +233,11 @@ impl Catalog {
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         let at = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name));
         at.ok().and_then(|at| self.tools.get(at))
+    }
+
+    /// What no profile may exceed; `None` when the folder has no `sandbox/ceiling.toml`.
+    pub fn ceiling(&self) -> Option<&Ceiling> {
+        self.ceiling.as_deref()
     }
 
     /// What could not be used, file by file.
@@ -232,9 +277,21 @@ impl Catalog {
         self.tools.sort_by(|a, b| a.name.cmp(&b.name));
         let tools: Vec<&str> = self.tools.iter().map(|tool| tool.digest.as_str()).collect();
         let profiles: Vec<&Profile> = self.profiles.values().map(Arc::as_ref).collect();
-        let whole = serde_json::json!({ "tools": tools, "profiles": profiles });
+        let mut whole = serde_json::json!({ "tools": tools, "profiles": profiles });
+        if let (Some(ceiling), Some(whole)) = (&self.ceiling, whole.as_object_mut()) {
+            whole.insert("ceiling".to_owned(), serde_json::json!(**ceiling));
+        }
         self.digest = digest::digest(&whole);
     }
+}
+
+/// One value of a YAML or JSON text, numbers exact; why not and where, in one line, when it is neither.
+pub fn yaml(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Err("is empty".to_owned());
+    }
+    let said = |fault: file::Fault| format!("{} {}", fault.place, fault.message);
+    openapi::value(text).map_err(|fault| said(fault).trim_start().to_owned())
 }
 
 /// A call whose tool is known.

@@ -9,6 +9,7 @@ mod health;
 mod janitor;
 mod ledger;
 mod offline;
+mod policy;
 mod print;
 mod serve;
 mod token;
@@ -38,6 +39,11 @@ enum Command {
     Tools(tools::Tools),
     /// Check and repair arguments without a daemon; prints them, or the errors, as JSON.
     Validate(offline::Options),
+    /// Check, test, explain, report, compare and replay policies; no daemon needed.
+    #[command(subcommand)]
+    Policy(policy::Policy),
+    /// Decide recorded calls again by today's schemas and policies; the same as `policy replay`.
+    Replay(policy::replay::Options),
     /// Read the ledger of calls.
     #[command(subcommand)]
     Ledger(ledger::Ledger),
@@ -109,6 +115,8 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Call(options) => call::run(options).await,
         Command::Tools(tools) => tools::run(tools).await,
         Command::Validate(options) => offline::run(&options),
+        Command::Policy(policy) => policy::run(policy).await,
+        Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,

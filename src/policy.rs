@@ -4,7 +4,9 @@
 
 mod error;
 mod files;
+mod finding;
 mod number;
+mod review;
 mod schema;
 mod shape;
 mod slice;
@@ -23,12 +25,21 @@ use cedar_policy::{
     EntityUid, Request, RestrictedExpression, Schema,
 };
 
+use serde_json::Value;
+
 use crate::admission::Caller;
+use crate::call::FileFacts;
 use crate::catalog::Tool;
 use crate::schema::Checked;
 
 pub use error::Error;
 use files::Files;
+pub use finding::{Finding, Severity};
+pub use review::{
+    Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Envelope, Example,
+    Explanation, Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row,
+    RuleFacts, Side, Told, read_cases,
+};
 use schema::{Prepared, uid};
 use shape::Shape;
 use slice::{Situation, Situations};
@@ -47,6 +58,35 @@ pub struct Decision {
     pub policies: Vec<String>,
     /// Digest of the policy set that decided.
     pub version: String,
+}
+
+/// What is asked about one call, whoever asks: the daemon before it runs, or a reviewer who has no
+/// daemon at all.
+#[derive(Debug, Clone)]
+pub struct Question<'q> {
+    /// Who calls.
+    pub caller: &'q Caller,
+    /// The tool.
+    pub tool: &'q Tool,
+    /// The arguments that would run: after repair, defaults and aliases.
+    pub input: &'q Value,
+    /// The conversation; empty for none.
+    pub conversation: &'q str,
+    /// The files that the call brings.
+    pub files: Vec<&'q FileFacts>,
+}
+
+impl<'q> Question<'q> {
+    fn of(checked: &'q Checked) -> Self {
+        let admitted = &checked.resolved.admitted;
+        Self {
+            caller: &admitted.caller,
+            tool: &checked.resolved.tool,
+            input: &checked.arguments.value,
+            conversation: &admitted.call.conversation,
+            files: admitted.call.files.iter().map(|file| &file.facts).collect(),
+        }
+    }
 }
 
 /// One policy set, checked against one catalog. Immutable; a reload makes a new one.
@@ -96,13 +136,17 @@ impl Policies {
     /// repeated `@id`, a missing `@owner`, a template. No policy at all means that every call is
     /// denied; a warning says so.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
-        let mut files = Files::read(root)?;
+        Self::build(&mut Files::read(root)?, tools)
+    }
+
+    /// The set of files that were read; takes the policies out of them.
+    fn build(files: &mut Files, tools: &[Arc<Tool>]) -> Result<Self, Error> {
         let shapes: Vec<Shape> =
             tools.iter().map(|tool| Shape::of_schema(&tool.input_schema)).collect();
         let schema_text = schema::print(tools, &shapes);
         let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
             .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
-        files.warnings.extend(hints.map(|hint| hint.to_string()));
+        files.hints(hints.map(|hint| hint.to_string()));
         files.check(schema)?;
         let names = Names::new()?;
         let mut prepared = HashMap::with_capacity(tools.len());
@@ -117,7 +161,7 @@ impl Policies {
             situations,
             tools: prepared,
             version: files.version(&schema_text),
-            warnings: files.warnings,
+            warnings: files.warnings(),
         })
     }
 
@@ -125,7 +169,7 @@ impl Policies {
     /// when that permits it, the error is [`Error::ApprovalRequired`].
     pub fn authorize(&self, checked: Checked) -> Result<Authorized, Error> {
         let started = Instant::now();
-        let decided = self.decide(&checked);
+        let decided = self.judge(&Question::of(&checked));
         let outcome = match &decided {
             Ok(_) => "permit",
             Err(Error::ApprovalRequired { .. }) => "approval",
@@ -164,43 +208,26 @@ impl Policies {
         &self.warnings
     }
 
-    fn decide(&self, checked: &Checked) -> Result<Vec<String>, Error> {
-        let policies = match self.ask(checked, false)? {
+    /// What [`Policies::authorize`] decides, without a call that could run afterwards: the ids of the
+    /// policies that permit it, or the refusal.
+    pub fn judge(&self, question: &Question<'_>) -> Result<Vec<String>, Error> {
+        let policies = match self.ask(question, false)? {
             Verdict::Permit(policies) => return Ok(policies),
             Verdict::Deny(policies) => policies,
         };
         let version = self.version.clone();
-        match self.ask(checked, true) {
+        match self.ask(question, true) {
             Ok(Verdict::Permit(policies)) => Err(Error::ApprovalRequired { policies, version }),
             Ok(Verdict::Deny(_)) | Err(_) => Err(Error::Denied { policies, version }),
         }
     }
 
     /// What the policies say; an error in any of them is an error, whatever the others say.
-    fn ask(&self, checked: &Checked, attended: bool) -> Result<Verdict, Error> {
-        let resolved = &checked.resolved;
-        let caller = &resolved.admitted.caller;
-        let prepared = self.prepared(&resolved.tool)?;
-        let situation = self.situation(caller, &resolved.tool.name, prepared)?;
-        let conversation =
-            || RestrictedExpression::new_string(resolved.admitted.call.conversation.clone());
-        let mut parts = vec![("attended".to_owned(), RestrictedExpression::new_bool(attended))];
-        if situation.reads.input {
-            let input = prepared.shape.express(&checked.arguments.value);
-            parts.push(("input".to_owned(), input));
-        }
-        if situation.reads.files {
-            parts.push(("files".to_owned(), schema::files(&resolved.admitted.call.files)?));
-        }
-        let context = self.context(parts, caller, conversation, (prepared, &situation))?;
-        let request = Request::new(
-            uid(&self.names.caller, &caller.name),
-            prepared.action.clone(),
-            prepared.resource.clone(),
-            context,
-            None,
-        )
-        .map_err(|error| self.inexpressible(&error))?;
+    fn ask(&self, question: &Question<'_>, attended: bool) -> Result<Verdict, Error> {
+        let Question { caller, tool, .. } = question;
+        let prepared = self.prepared(tool)?;
+        let situation = self.situation(caller, &tool.name, prepared)?;
+        let request = self.request(question, attended, prepared, &situation)?;
         let response =
             self.authorizer.is_authorized(&request, &situation.policies, &situation.entities);
         if let Some(error) = response.diagnostics().errors().next() {
@@ -221,6 +248,34 @@ impl Policies {
         })
     }
 
+    /// The call as Cedar is asked about it, with what the policies of the situation can read.
+    fn request(
+        &self,
+        question: &Question<'_>,
+        attended: bool,
+        prepared: &Prepared,
+        situation: &Situation,
+    ) -> Result<Request, Error> {
+        let caller = question.caller;
+        let conversation = || RestrictedExpression::new_string(question.conversation.to_owned());
+        let mut parts = vec![("attended".to_owned(), RestrictedExpression::new_bool(attended))];
+        if situation.reads.input {
+            parts.push(("input".to_owned(), prepared.shape.express(question.input)));
+        }
+        if situation.reads.files {
+            parts.push(("files".to_owned(), schema::files(&question.files)?));
+        }
+        let context = self.context(parts, caller, conversation, (prepared, situation))?;
+        Request::new(
+            uid(&self.names.caller, &caller.name),
+            prepared.action.clone(),
+            prepared.resource.clone(),
+            context,
+            None,
+        )
+        .map_err(|error| self.inexpressible(&error))
+    }
+
     fn prepared(&self, tool: &Tool) -> Result<&Prepared, Error> {
         self.tools
             .get(&tool.name)
@@ -230,12 +285,29 @@ impl Policies {
 
     /// Whether policy denies every call of the tool by this caller.
     fn never(&self, caller: &Caller, tool: &Tool) -> Result<bool, Error> {
+        Ok(self.foresee(caller, tool, None)? == Some(false))
+    }
+
+    /// What policy says to every call of the tool by this caller, with a person's approval or
+    /// without, or whatever comes of that; `None` when it depends on the call. An argument that Cedar
+    /// cannot hold may still deny what is `Some(true)`.
+    fn foresee(
+        &self,
+        caller: &Caller,
+        tool: &Tool,
+        attended: Option<bool>,
+    ) -> Result<Option<bool>, Error> {
         let prepared = self.prepared(tool)?;
         let situation = self.situation(caller, &tool.name, prepared)?;
         let unknown = RestrictedExpression::new_unknown;
-        let parts = ["input", "files", "attended"].map(|name| (name.to_owned(), unknown(name)));
+        let mut parts = Vec::from(["input", "files"].map(|name| (name.to_owned(), unknown(name))));
+        let attended = match attended {
+            Some(known) => RestrictedExpression::new_bool(known),
+            None => unknown("attended"),
+        };
+        parts.push(("attended".to_owned(), attended));
         let conversation = || unknown("conversation");
-        let context = self.context(parts.into(), caller, conversation, (prepared, &situation))?;
+        let context = self.context(parts, caller, conversation, (prepared, &situation))?;
         let request = Request::builder()
             .principal(uid(&self.names.caller, &caller.name))
             .action(prepared.action.clone())
@@ -248,8 +320,12 @@ impl Policies {
             &situation.entities,
         );
         // A policy that fails whatever the call denies every call, as `authorize` would.
-        Ok(response.decision() == Some(Cedar::Deny)
-            || response.definitely_errored().next().is_some())
+        Ok(match response.decision() {
+            _ if response.definitely_errored().next().is_some() => Some(false),
+            Some(Cedar::Deny) => Some(false),
+            Some(Cedar::Allow) => Some(true),
+            None => None,
+        })
     }
 
     /// The context: `parts`, and what else the policies of the situation can read.

@@ -10,7 +10,7 @@ use super::build::{self, Tooling};
 use super::file::{Fault, nearest, read_text};
 use super::openapi::ImportReport;
 use super::seccomp::{self, Seccomp};
-use super::{Catalog, Problem, Profile, Tool, manifest, openapi, profile, source};
+use super::{Catalog, Problem, Profile, Tool, ceiling, manifest, openapi, profile, source};
 
 /// Tells the id of an image by its name; `None` for an image that is not built.
 pub type Images<'i> = &'i dyn Fn(&str) -> Option<String>;
@@ -136,11 +136,42 @@ impl Load<'_> {
         }
     }
 
+    /// The operator's ceiling. A broken one leaves the last good one in force; without that no
+    /// profile can be used, since nobody can tell whether it is too wide.
+    fn read_ceiling(&mut self, name: &str) -> bool {
+        let read = read_text(&self.root.join(name)).and_then(|text| ceiling::parse(&text));
+        match read {
+            Ok(ceiling) => self.catalog.ceiling = Some(Arc::new(ceiling)),
+            Err(fault) => {
+                self.catalog.ceiling = self.previous.and_then(|(old, _)| old.ceiling.clone());
+                let kept = self.catalog.ceiling.is_some();
+                self.problem(name, explain(fault, kept), true);
+                return kept;
+            }
+        }
+        true
+    }
+
     fn read_profiles(&mut self) {
-        for (name, stem) in self.list("sandbox") {
+        let (own, files): (Vec<_>, Vec<_>) =
+            self.list("sandbox").into_iter().partition(|(_, stem)| stem == ceiling::STEM);
+        let known = own.first().is_none_or(|(name, _)| self.read_ceiling(name));
+        for (name, stem) in files {
+            if !known {
+                let message = "cannot be used while sandbox/ceiling.toml cannot be read; mend that";
+                self.problem(&name, Fault::new("ceiling", message), true);
+                continue;
+            }
             let read = read_text(&self.root.join(&name))
-                .and_then(|text| profile::parse(&stem, &text, &self.seccomp));
+                .and_then(|text| profile::parse(&stem, &text, &self.seccomp))
+                .and_then(|profile| match &self.catalog.ceiling {
+                    Some(ceiling) => ceiling.check(&profile).map(|()| profile),
+                    None => Ok(profile),
+                });
+            // What was in force may be wider than a ceiling that was lowered since.
             let kept = self.previous.and_then(|(old, _)| old.profiles.get(&name)).cloned();
+            let low = self.catalog.ceiling.clone();
+            let kept = kept.filter(|kept| low.is_none_or(|low| low.check(kept).is_ok()));
             let profile = match read.and_then(|profile| self.use_or_keep(profile, kept.as_ref())) {
                 Ok(profile) => profile,
                 Err(fault) => {

@@ -30,6 +30,8 @@ pub(super) use names::{MAX_NAME, is_legal};
 pub(super) use operation::Draft;
 pub(super) use servers::ServerSettings;
 
+pub(super) use yaml::parse as value;
+
 pub use report::{ImportReport, Imported, Note, Skipped};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];

@@ -5,32 +5,34 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cedar_policy::{Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
+use cedar_policy::{
+    Policy, PolicyId, PolicySet, Schema, ValidationError, ValidationMode, ValidationWarning,
+    Validator,
+};
 use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 
-use super::Error;
-use crate::catalog::Problem;
+use super::{Error, Finding, Severity};
 
 /// Annotations without which a policy is refused.
-const MANDATORY: [&str; 2] = ["id", "owner"];
+const MANDATORY: [(&str, &str); 2] = [("id", "id-missing"), ("owner", "owner-missing")];
 
 /// The policy files of one folder, read and parsed.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) policies: Vec<Policy>,
-    pub(super) warnings: Vec<String>,
+    /// What was found so far, errors and warnings.
+    pub(super) findings: Vec<Finding>,
     /// Where each policy stands.
     places: HashMap<String, Place>,
-    problems: Vec<Problem>,
     digest: Sha256,
 }
 
 /// A file and the text that came before a policy in it.
 #[derive(Debug, Clone)]
-struct Place {
-    file: String,
-    line: usize,
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) line: usize,
     text: std::sync::Arc<str>,
 }
 
@@ -48,22 +50,19 @@ impl Files {
             files.digest.update(&bytes);
             match String::from_utf8(bytes) {
                 Ok(text) => files.parse(&file, &text),
-                Err(error) => files.problems.push(Problem {
-                    file,
-                    place: String::new(),
-                    message: format!(
-                        "not UTF-8 after byte {}: save the file as UTF-8",
-                        error.utf8_error().valid_up_to()
-                    ),
-                    fatal: true,
-                }),
+                Err(error) => {
+                    let message =
+                        format!("not UTF-8 after byte {}", error.utf8_error().valid_up_to());
+                    let finding = Finding::new(Severity::Error, "encoding", message)
+                        .mend("save the file as UTF-8");
+                    files.findings.push(finding.at(&file, None));
+                }
             }
         }
         if files.policies.is_empty() {
-            files.warnings.push(
-                "cedar: there is no policy, so every call is denied: write one in `cedar/*.cedar`"
-                    .to_owned(),
-            );
+            let message = "there is no policy, so every call is denied".to_owned();
+            let finding = Finding::new(Severity::Warning, "no-policy", message);
+            files.findings.push(finding.mend("write one in `cedar/*.cedar`"));
         }
         Ok(files)
     }
@@ -85,13 +84,14 @@ impl Files {
             if path.extension().is_some_and(|end| end == "cedar") && !path.is_dir() {
                 found.push(path);
             } else {
-                self.warnings.push(format!(
-                    "cedar/{name}: not a policy file, so it is not read: only `cedar/*.cedar` is"
-                ));
+                let message = "not a policy file, so it is not read".to_owned();
+                let finding = Finding::new(Severity::Warning, "unread-file", message)
+                    .at(&format!("cedar/{name}"), None);
+                self.findings.push(finding.mend("only `cedar/*.cedar` is"));
             }
         }
         found.sort();
-        self.warnings.sort();
+        self.findings.sort();
         Ok(found)
     }
 
@@ -100,20 +100,20 @@ impl Files {
             Ok(set) => set,
             Err(errors) => {
                 let errors: &cedar_policy::ParseErrors = &errors;
-                self.refuse(file, text, errors);
+                self.refuse("syntax", (file, text, ""), errors);
                 for error in errors.related().into_iter().flatten() {
-                    self.refuse(file, text, error);
+                    self.refuse("syntax", (file, text, ""), error);
                 }
                 return;
             }
         };
         for template in set.templates() {
             let id = template.annotation("id").unwrap_or_default();
-            self.problem(
-                file,
-                "",
-                format!("`{id}` is a template: name its principal and resource instead of `?principal` and `?resource`"),
-            );
+            let message = format!("`{id}` is a template");
+            let finding = Finding::new(Severity::Error, "template", message)
+                .at(file, None)
+                .mend("name its principal and resource instead of `?principal` and `?resource`");
+            self.findings.push(finding.of(id));
         }
         let mut policies: Vec<&Policy> = set.policies().collect();
         policies.sort_by_key(|policy| ordinal(policy));
@@ -132,32 +132,28 @@ impl Files {
 
     /// Takes a policy under the id of its annotation.
     fn admit(&mut self, policy: &Policy, place: Place) {
-        let line = place.line.to_string();
-        for key in MANDATORY {
+        let id = policy.annotation("id").unwrap_or_default();
+        let error = |rule, message: String| {
+            Finding::new(Severity::Error, rule, message).at(&place.file, Some(place.line)).of(id)
+        };
+        for (key, rule) in MANDATORY {
             if policy.annotation(key).is_none_or(|value| value.trim().is_empty()) {
-                self.problem(
-                    &place.file,
-                    &line,
-                    format!("policy without `@{key}(\"...\")`: write it above the policy"),
-                );
+                let message = format!("policy without `@{key}(\"...\")`");
+                self.findings.push(error(rule, message).mend("write it above the policy"));
             }
         }
         if policy.to_json().is_ok_and(|json| calls_unknown(&json)) {
-            self.problem(
-                &place.file,
-                &line,
-                "`unknown` is no function for policies: it would deny every call".to_owned(),
-            );
+            let message = "`unknown` is no function for policies".to_owned();
+            let finding = error("unknown-function", message);
+            self.findings.push(finding.mend("it would deny every call"));
         }
         let Some(id) = policy.annotation("id") else {
             return;
         };
         if let Some(first) = self.places.get(id) {
-            let message = format!(
-                "policy `{id}` already stands at {}:{}: ids are unique over all files",
-                first.file, first.line
-            );
-            self.problem(&place.file, &line, message);
+            let message = format!("policy `{id}` already stands at {}:{}", first.file, first.line);
+            let finding = error("id-repeated", message).mend("ids are unique over all files");
+            self.findings.push(finding);
             return;
         }
         self.policies.push(policy.new_id(PolicyId::new(id)));
@@ -171,27 +167,48 @@ impl Files {
         let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
         for error in result.validation_errors() {
             let id: &str = error.policy_id().as_ref();
-            let Some(place) = self.places.get(id).cloned() else {
-                self.problem("cedar", "", sentence(error));
-                continue;
-            };
-            self.refuse(&place.file, &place.text, error);
+            let place = self.places.get(id).cloned();
+            let (file, text) =
+                place.as_ref().map_or(("cedar", ""), |place| (&*place.file, &*place.text));
+            self.refuse(rule_of(error), (file, text, id), error);
         }
         for warning in result.validation_warnings() {
-            let id: &str = warning.policy_id().as_ref();
-            if let Some(place) = self.places.get(id) {
-                let text = sentence(warning);
-                self.warnings.push(format!("{}:{}: {text}", place.file, place.line));
-            }
+            self.warn(warning);
         }
-        if self.problems.is_empty() {
-            Ok(())
-        } else {
-            let mut problems = std::mem::take(&mut self.problems);
-            problems.sort_by(|a, b| (&a.file, &a.message).cmp(&(&b.file, &b.message)));
-            problems.dedup();
-            Err(Error::Invalid { problems })
-        }
+        let refused = |finding: &&Finding| finding.severity == Severity::Error;
+        let mut problems: Vec<_> =
+            self.findings.iter().filter(refused).map(Finding::problem).collect();
+        problems.sort_by(|a, b| (&a.file, &a.message).cmp(&(&b.file, &b.message)));
+        problems.dedup();
+        if problems.is_empty() { Ok(()) } else { Err(Error::Invalid { problems }) }
+    }
+
+    fn warn(&mut self, warning: &ValidationWarning) {
+        let id: &str = warning.policy_id().as_ref();
+        let Some(place) = self.places.get(id) else { return };
+        let rule = match warning {
+            ValidationWarning::ImpossiblePolicy(_)
+            | ValidationWarning::InvalidActionApplication(_) => "never-applies",
+            _ => "lookalike",
+        };
+        let finding = Finding::new(Severity::Warning, rule, sentence(warning));
+        self.findings.push(finding.at(&place.file, Some(place.line)).of(id));
+    }
+
+    /// What Cedar says to the schema itself.
+    pub(super) fn hints(&mut self, hints: impl Iterator<Item = String>) {
+        self.findings.extend(hints.map(|hint| Finding::new(Severity::Warning, "schema", hint)));
+    }
+
+    /// The warnings, one line each.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let warnings = self.findings.iter().filter(|found| found.severity == Severity::Warning);
+        warnings.map(|found| format!("{}: {}", found.location(), found.sentence())).collect()
+    }
+
+    /// Where a policy stands.
+    pub(super) fn place(&self, id: &str) -> Option<&Place> {
+        self.places.get(id)
     }
 
     /// SHA-256 in hex over the files and the schema.
@@ -201,22 +218,35 @@ impl Files {
         hex::encode(digest.finalize())
     }
 
-    fn refuse(&mut self, file: &str, text: &str, error: &dyn Diagnostic) {
+    fn refuse(
+        &mut self,
+        rule: &'static str,
+        (file, text, id): (&str, &str, &str),
+        error: &dyn Diagnostic,
+    ) {
         let line = error
             .labels()
             .and_then(|mut labels| labels.next())
-            .map(|label| line_of(text, label.offset()).to_string())
-            .unwrap_or_default();
-        self.problem(file, &line, sentence(error));
+            .map(|label| line_of(text, label.offset()));
+        let finding = Finding::new(Severity::Error, rule, one_line(&error.to_string()));
+        let finding = match error.help() {
+            Some(help) => finding.mend(one_line(&help.to_string())),
+            None => finding,
+        };
+        self.findings.push(finding.at(file, line).of(id));
     }
+}
 
-    fn problem(&mut self, file: &str, line: &str, message: String) {
-        self.problems.push(Problem {
-            file: file.to_owned(),
-            place: line.to_owned(),
-            message,
-            fatal: true,
-        });
+/// The check that a validation error belongs to.
+fn rule_of(error: &ValidationError) -> &'static str {
+    match error {
+        ValidationError::UnsafeOptionalAttributeAccess(_) => "unguarded",
+        ValidationError::UnrecognizedActionId(_)
+        | ValidationError::UnrecognizedEntityType(_)
+        | ValidationError::InvalidEnumEntity(_) => "unknown-name",
+        ValidationError::UnsafeAttributeAccess(_) => "unknown-attribute",
+        ValidationError::InvalidActionApplication(_) => "never-applies",
+        _ => "type",
     }
 }
 
@@ -226,7 +256,11 @@ pub(super) fn sentence(error: &dyn Diagnostic) -> String {
         Some(help) => format!("{error}: {help}"),
         None => error.to_string(),
     };
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&message)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a policy calls the function that partial evaluation adds to the language. A call is an

@@ -9,7 +9,7 @@ use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpres
 use super::shape::{Shape, quote};
 use super::slice::Situations;
 use super::{Error, Names};
-use crate::call::File;
+use crate::call::FileFacts;
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
 /// What is known of a tool before it is called.
@@ -106,6 +106,15 @@ fn group_of_source(source: &str) -> String {
     format!("source:{source}")
 }
 
+/// The action of a tool, and its groups.
+pub(super) fn actions(tool: &Tool, names: &Names) -> [EntityUid; 3] {
+    [
+        uid(&names.action, &tool.name),
+        uid(&names.action, group_of_risk(tool.risk)),
+        uid(&names.action, &group_of_source(&tool.source)),
+    ]
+}
+
 /// The fixed parts of a tool's decisions.
 pub(super) fn prepare(
     tool: &Tool,
@@ -113,17 +122,14 @@ pub(super) fn prepare(
     names: &Names,
     situations: &Situations,
 ) -> Result<Prepared, Error> {
-    let action = uid(&names.action, &tool.name);
-    let risk = uid(&names.action, group_of_risk(tool.risk));
-    let source = uid(&names.action, &group_of_source(&tool.source));
+    let actions @ [action, risk, source] = &actions(tool, names);
     let resource = uid(&names.source, &tool.source);
-    let actions = [action.clone(), risk.clone(), source.clone()];
     Ok(Prepared {
         digest: tool.digest.clone(),
-        policies: situations.of_tool(&actions, &resource),
+        policies: situations.of_tool(actions, &resource),
         resource,
-        entity: Entity::new_no_attrs(action.clone(), HashSet::from([risk, source])),
-        action,
+        entity: Entity::new_no_attrs(action.clone(), HashSet::from([risk.clone(), source.clone()])),
+        action: action.clone(),
         shape,
         sandbox: envelope(&tool.profile)?,
     })
@@ -160,13 +166,13 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
 }
 
 /// `context.files` of a call.
-pub(super) fn files(files: &[File]) -> Result<RestrictedExpression, Error> {
+pub(super) fn files(files: &[&FileFacts]) -> Result<RestrictedExpression, Error> {
     let size =
         |value: u64| RestrictedExpression::new_long(i64::try_from(value).unwrap_or(i64::MAX));
-    let types = files.iter().map(|file| file.facts.media_type.clone());
+    let types = files.iter().map(|file| file.media_type.clone());
     RestrictedExpression::new_record([
         ("count".to_owned(), size(u64::try_from(files.len()).unwrap_or(u64::MAX))),
-        ("bytes".to_owned(), size(files.iter().map(|file| file.facts.bytes).sum())),
+        ("bytes".to_owned(), size(files.iter().map(|file| file.bytes).sum())),
         (
             "media_types".to_owned(),
             RestrictedExpression::new_set(types.map(RestrictedExpression::new_string)),

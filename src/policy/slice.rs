@@ -20,9 +20,9 @@ const REMEMBERED: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Scope {
     policy: Policy,
-    principal: PrincipalConstraint,
-    action: ActionConstraint,
-    resource: ResourceConstraint,
+    pub(super) principal: PrincipalConstraint,
+    pub(super) action: ActionConstraint,
+    pub(super) resource: ResourceConstraint,
     reads: Reads,
 }
 
@@ -117,7 +117,7 @@ impl Situations {
 }
 
 impl Scope {
-    fn new(policy: Policy) -> Self {
+    pub(super) fn new(policy: Policy) -> Self {
         Self {
             principal: policy.principal_constraint(),
             action: policy.action_constraint(),
@@ -127,7 +127,7 @@ impl Scope {
         }
     }
 
-    fn matches_tool(&self, actions: &[EntityUid], resource: &EntityUid) -> bool {
+    pub(super) fn matches_tool(&self, actions: &[EntityUid], resource: &EntityUid) -> bool {
         let action = match &self.action {
             ActionConstraint::Any => true,
             ActionConstraint::Eq(uid) => actions.first() == Some(uid),
@@ -143,7 +143,7 @@ impl Scope {
             }
     }
 
-    fn matches_principal(&self, principals: &[EntityUid]) -> bool {
+    pub(super) fn matches_principal(&self, principals: &[EntityUid]) -> bool {
         let is = |of| principals.first().is_some_and(|uid| uid.type_name() == of);
         match &self.principal {
             PrincipalConstraint::Any => true,
@@ -167,7 +167,7 @@ fn without_scope(policy: &Policy) -> Option<Policy> {
 }
 
 impl Reads {
-    const ALL: Self = Self { input: true, session: true, sandbox: true, files: true };
+    pub(super) const ALL: Self = Self { input: true, session: true, sandbox: true, files: true };
 
     /// Never too little: what is not plainly `context.name` or `context has name` counts as all.
     pub(super) fn of_policy(policy: &Policy) -> Self {

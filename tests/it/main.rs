@@ -14,6 +14,7 @@ mod files;
 mod http;
 mod identity;
 mod input;
+mod kit;
 mod layering;
 mod ledger;
 mod lifecycle;

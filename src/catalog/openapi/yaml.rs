@@ -11,7 +11,7 @@ use crate::catalog::node::Node;
 const MAX_NODES: usize = 4_000_000;
 
 /// Reads a document: JSON when it starts like JSON, YAML otherwise.
-pub(super) fn parse(text: &str) -> Result<Value, Fault> {
+pub(in crate::catalog) fn parse(text: &str) -> Result<Value, Fault> {
     let start = text.trim_start();
     if start.is_empty() {
         return Err(Fault::new("", "is empty; an OpenAPI document is expected"));

@@ -1,0 +1,53 @@
+//! `switchboard policy check`: a policies folder in, its findings out.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Folder;
+use crate::cli::{Failed, print};
+use crate::policy::Severity;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Options {
+    #[command(flatten)]
+    folder: Folder,
+    /// Warnings count as errors.
+    #[arg(long)]
+    strict: bool,
+    /// One line of JSON for each finding.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
+    let review = options.folder.review()?;
+    let findings = review.lint();
+    let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if options.json {
+        for finding in &findings {
+            print::json(finding)?;
+        }
+    } else {
+        for finding in &findings {
+            let severity = match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Info => "info",
+            };
+            let (place, rule) = (finding.location(), finding.rule);
+            print::text(&format!("{severity:7}  {place}  [{rule}]\n         {}", finding.message))?;
+            if !finding.mend.is_empty() {
+                print::text(&format!("         mend: {}", finding.mend))?;
+            }
+        }
+        let policies = review.rules().count();
+        let tools = review.catalog().tools().len();
+        print::text(&format!(
+            "{policies} policies, {tools} tools: {errors} errors, {warnings} warnings"
+        ))?;
+    }
+    let bad = errors > 0 || options.strict && warnings > 0;
+    Ok(ExitCode::from(u8::from(bad)))
+}
