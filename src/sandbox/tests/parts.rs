@@ -123,6 +123,7 @@ fn the_create_body_grants_nothing_else() {
             "StdinOnce": true,
             "Tty": false,
             "NetworkDisabled": true,
+            "Healthcheck": {"Test": ["NONE"]},
             "HostConfig": {
                 "AutoRemove": true,
                 "NetworkMode": "none",
