@@ -102,11 +102,11 @@ until_true 30 "start of the daemon" healthy
 
 # --- calls --------------------------------------------------------------------------------------
 
-# row NAME EXPECTED TOOL ARGUMENTS [CONDITION]: makes one call and prints one line of the table.
-# EXPECTED is "success" or an error code; CONDITION is a jq expression over the reply.
+# row NAME EXPECTED TOOL ARGUMENTS [CONDITION [OPTION...]]: makes one call and prints one line of the
+# table. EXPECTED is "success" or an error code; CONDITION is a jq expression over the reply.
 row() {
     local reply got latency note verdict=ok
-    reply=$("$switchboard" call "$3" "$4" --endpoint "$endpoint") || [ $? -eq 1 ]
+    reply=$("$switchboard" call "$3" "$4" --endpoint "$endpoint" "${@:6}") || [ $? -eq 1 ]
     got=$(jq -r '.error.code // .status' <<<"$reply")
     latency=$(jq -r '.metadata.latency_ms * 10 | round / 10' <<<"$reply")
     note=$(jq -r '
@@ -134,6 +134,8 @@ row "text statistics" success text.stats \
     '{"text":"one two\nthree\n"}' '.data.words == 3 and (.metadata.cache_hit | not)'
 row "the same call again" success text.stats \
     '{"text":"one two\nthree\n"}' '.data.words == 3 and .metadata.cache_hit'
+row "text in an image" success image.ocr '{"languages":["eng"]}' \
+    '.data.text | contains("Invoice 2041")' --file tests/fixtures/images/english.png
 row "a string for an integer" success listCustomerOrders \
     '{"customer_id":"C-1002","limit":"5"}' \
     '(.data.orders | length == 5) and any(.metadata.repairs[]; .pointer == "/limit")'

@@ -110,7 +110,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Tools(tools) => tools::run(tools).await,
         Command::Validate(options) => offline::run(&options),
         Command::Ledger(ledger) => ledger::run(ledger).await,
-        Command::Doctor(options) => doctor::run(options).await,
+        Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),
         Command::Janitor(options) => janitor::run(options).await,

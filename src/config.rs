@@ -204,7 +204,31 @@ impl Server {
         self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some() || identity.has_tokens())
     }
 
+    /// Refuses settings that would silently do nothing.
+    fn check_tls(&self, identity: &admission::IdentityRules) -> Result<(), Error> {
+        let wrong = |key, message: &str| Err(Error::Value { key, message: message.into() });
+        let client_ca = self.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
+        match &self.tls {
+            Some(_) if self.tcp.is_none() => {
+                wrong("server.tls", "needs server.tcp, the address that it is for")
+            }
+            Some(tls) if tls.client_optional && client_ca.is_none() => wrong(
+                "server.tls.client_optional",
+                "needs client_ca; without it there are no client certificates",
+            ),
+            _ if !identity.certificates.is_empty() && client_ca.is_none() => wrong(
+                "admission.identity.certificates",
+                "needs server.tls.client_ca, which client certificates are checked with",
+            ),
+            Some(_) if identity.open_loopback == Some(true) => {
+                wrong("admission.identity.open_loopback", "cannot be true with server.tls")
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn check(&self, identity: &admission::IdentityRules) -> Result<(), Error> {
+        self.check_tls(identity)?;
         if self.mode()? & 0o007 != 0 && !self.allow_world_socket {
             return Err(Error::Value {
                 key: "server.socket_mode",

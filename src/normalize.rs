@@ -27,6 +27,8 @@ pub use output::Form;
 use output::Content;
 use verdict::Fault;
 
+/// Kind of the note that a result was too long to be searched for instructions to its end.
+const UNSEARCHED: &str = "flags_incomplete";
 /// Longest text kept as the data of an error, in bytes.
 const MAX_ERROR_TEXT: usize = 16 << 10;
 
@@ -111,7 +113,12 @@ fn finish(
     metadata.next_link = content.next_link;
     metadata.logs = content.logs;
     metadata.notes = content.notes;
-    metadata.flags = flags::find(&data, &metadata.logs, &metadata.stderr);
+    let whole;
+    (metadata.flags, whole) = flags::find(&data, &metadata.logs, &metadata.stderr);
+    if !whole {
+        let detail = "the rest was not searched for instructions".to_owned();
+        metadata.notes.push(Note { kind: UNSEARCHED.to_owned(), detail });
+    }
     metadata.files = content.files.iter().map(|file| file.facts.clone()).collect();
     metadata.retry_after_ms =
         fault.as_ref().and_then(|fault| fault.failure.retry_after).map(Millis::from);
@@ -196,7 +203,7 @@ impl Reply {
     pub fn cacheable(&self) -> bool {
         self.status == Status::Success
             && !self.metadata.output_truncated
-            && self.metadata.notes.is_empty()
+            && self.metadata.notes.iter().all(|note| note.kind == UNSEARCHED)
     }
 
     /// Sets the whole time that the call took.

@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod exchange;
 mod facts;
+mod guard;
 mod hub;
 mod janitor;
 mod keeper;
@@ -21,6 +22,7 @@ mod pool;
 mod recipe;
 mod seccomp;
 mod secrets;
+mod share;
 mod sight;
 mod teardown;
 mod teller;
@@ -42,12 +44,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::File;
-use crate::catalog::{EgressRule, LONGEST_WALL, Limits, Profile, Tier, Tool};
+use crate::catalog::{LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
 use egress::{Keyring, Pass};
 use engine::Engine;
 use exchange::{Heard, Parcel, Silence, exchange};
+use guard::Guard;
 use hub::{Grant, Holding, Hub};
 use member::{Registry, Yard};
 use order::Order;
@@ -67,6 +70,8 @@ pub use kill::Killer;
 pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
+/// Longest wait for the values of secrets.
+const SECRETS: Duration = Duration::from_secs(2);
 /// Longest drain.
 const DRAIN: Duration = Duration::from_secs(15);
 /// Added to the life of a container over what its age limits and the longest call allow.
@@ -120,6 +125,8 @@ impl Sandbox {
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
             vault: Vault::default(),
+            evicted: Mutex::new(None),
+            shares: Mutex::default(),
             capacity: Arc::new(Semaphore::new(config.containers())),
             creates: Arc::new(Semaphore::new(config.parallel())),
             changed: Notify::new(),
@@ -221,7 +228,7 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
-        let keyring = self.hub.vault.keyring(&order.profile)?;
+        let keyring = self.keyring(&order.profile).await?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
@@ -259,16 +266,11 @@ impl Sandbox {
         let parcel = Parcel::pack(request, &order.stdin, &order.files)?;
         let link = grant.holding.member().link();
         let mut heard = Heard::veiled(keyring.veil());
-        let pass = |rules: &Vec<EgressRule>| Pass {
-            rules: rules.clone(),
-            tighter: order.profile.egress_limits,
-            keyring,
-        };
-        let pass = order.profile.egress.as_ref().map(pass);
-        let seat =
-            pass.map(|pass| link.desk().seat(&parcel.request.nonce, pass, &self.hub.config.gate));
+        let nonce = &parcel.request.nonce;
+        let seat = pass(&order.profile, keyring)
+            .map(|pass| link.desk().seat(nonce, pass, &self.hub.config.gate));
         sight.see(seen(grant, queue, limits, seat.as_ref()));
-        let mut guard = Guard { holding: &grant.holding, sight, armed: true };
+        let mut guard = Guard::new(&grant.holding, sight);
         let mut teller = Teller::new(events);
         let said = match link.open().await {
             Some(stream) => {
@@ -285,7 +287,7 @@ impl Sandbox {
             Ok(report) => verdict::judge(report, shared),
             Err(silence) => self.explain(silence, heard.started, &grant.holding).await,
         };
-        let report = said.unwrap_or_else(|_silence| silent(&heard));
+        let report = said.unwrap_or_else(|_silence| silent(&heard, begun.elapsed()));
         let tool = Duration::from_micros(report.wall_us);
         let (end, http, stdout) = answer(order, end, heard.stdout);
         Ok(Outcome {
@@ -311,10 +313,37 @@ impl Sandbox {
         })
     }
 
+    /// The secrets of a profile. A file on a share that hangs holds up only the calls that need it.
+    async fn keyring(&self, profile: &Arc<Profile>) -> Result<Arc<Keyring>, Error> {
+        let vault = &self.hub.vault;
+        if profile.secrets.is_empty() {
+            return vault.keyring(profile);
+        }
+        let late = || Error::Config {
+            key: "secrets",
+            reason: format!(
+                "those of profile `{}` could not be read within {} s; look at where they are kept",
+                profile.name,
+                SECRETS.as_secs()
+            ),
+        };
+        let (hub, wanted) = (Arc::clone(&self.hub), Arc::clone(profile));
+        let read = async {
+            let place = vault.place().await?;
+            let read = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                hub.vault.keyring(&wanted)
+            });
+            read.await.ok()
+        };
+        tokio::time::timeout(SECRETS, read).await.ok().flatten().ok_or_else(late)?
+    }
+
     /// The verdict when there is no report.
     async fn explain(&self, silence: &Silence, started: bool, holding: &Holding) -> End {
         match silence {
             Silence::Flood => End::OutputLimit,
+            Silence::Broken(reason) => End::Lost(reason.clone()),
             Silence::Gone(_) if self.hub.stop.is_cancelled() => End::Cancelled,
             Silence::Gone(_) if holding.starved(&self.hub.yard.engine).await => End::OutOfMemory,
             Silence::Gone(_) if holding.outgrew() => End::ProcessLimit,
@@ -325,32 +354,10 @@ impl Sandbox {
     }
 }
 
-/// Ends the tool of a call that is dropped, and says so.
-struct Guard<'call> {
-    holding: &'call Holding,
-    sight: &'call Sight,
-    armed: bool,
-}
-
-impl Guard<'_> {
-    /// The call has come to its end by itself; kills what does not answer. Who ended the tool, when it
-    /// did not end by itself.
-    fn settle(&mut self, said: &Result<Report, Silence>) -> Option<Killer> {
-        self.armed = false;
-        match said {
-            Ok(report) => report.stopped.map(|_| Killer::Runner.count()),
-            Err(Silence::Late | Silence::Flood) => Some(self.holding.end()),
-            Err(Silence::Gone(_)) => None,
-        }
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.sight.killed(self.holding.end());
-        }
-    }
+/// What the gate has to know of a call; `None` where no port is opened.
+fn pass(profile: &Profile, keyring: Arc<Keyring>) -> Option<Pass> {
+    let rules = profile.egress.clone()?;
+    Some(Pass { rules, tighter: profile.egress_limits, keyring })
 }
 
 fn seen(grant: &Grant, queue: Duration, limits: Limits, seat: Option<&Seat<'_>>) -> Seen {
@@ -402,13 +409,16 @@ fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Reque
 }
 
 /// What is known of a call without a report.
-fn silent(heard: &Heard) -> Report {
+fn silent(heard: &Heard, took: Duration) -> Report {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     Report {
         nonce: String::new(),
         exit: switchboard_runner::Exit::NotStarted(String::new()),
         stopped: None,
-        wall_us: 0,
+        wall_us: match heard.started {
+            true => u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            false => 0,
+        },
         cpu_us: 0,
         peak_bytes: 0,
         stdout_bytes: length(&heard.stdout),

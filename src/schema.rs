@@ -21,7 +21,6 @@ use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
-pub use files::FileFault;
 pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
@@ -91,9 +90,6 @@ pub enum Error {
         /// Repairs that were tried and did not suffice.
         repairs: Vec<Change>,
     },
-    /// Files that the tool does not take, or does not give.
-    #[error("{}", .0.message)]
-    Files(FileFault),
     /// The tool's schema did not compile, or was never compiled.
     #[error(
         "the schema of the tool `{0}` could not be used when it was loaded: mend its definition"
@@ -140,16 +136,6 @@ impl Error {
             Self::Violations { violations, total, repairs } => {
                 json!({"violations": violations, "total": total, "repairs": repairs})
             }
-            Self::Files(fault) => json!({
-                "violations": [{
-                    "pointer": "",
-                    "kind": fault.kind,
-                    "message": fault.message,
-                    "expected": fault.expected,
-                    "got": fault.got,
-                }],
-                "repairs": [],
-            }),
             Self::NotCompiled(_) => {
                 return Failure::new(Code::Internal, self.to_string());
             }
@@ -196,7 +182,11 @@ impl Schemas {
     pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
         let text = &resolved.admitted.call.arguments_json;
         let result = files::check(&resolved.tool, &resolved.admitted.call)
-            .map_err(Error::Files)
+            .map_err(|wrong| Error::Violations {
+                violations: vec![*wrong],
+                total: 1,
+                repairs: Vec::new(),
+            })
             .and_then(|()| self.check_text(&resolved.tool, text));
         let outcome = match &result {
             Ok(arguments) if arguments.repairs.is_empty() => "ok",

@@ -72,8 +72,10 @@ pub fn screen(text: &str) -> Vec<Finding> {
         found.push(Finding { rule: Rule::Hidden, reading: Reading::Plain, excerpt });
     }
     views::each(text, &mut |view: View<'_>| {
-        for (rule, range) in patterns::search(view.text, view.reading) {
-            if found.iter().all(|known| known.rule != rule) {
+        for (rule, pattern) in patterns::hits(view.text, view.reading) {
+            if found.iter().all(|known| known.rule != rule)
+                && let Some(range) = pattern.find(view.text)
+            {
                 let excerpt = excerpt(view.text, range);
                 found.push(Finding { rule, reading: view.reading, excerpt });
             }

@@ -7,4 +7,5 @@ mod tools;
 mod underway;
 mod wire;
 
+pub use arrival::Door;
 pub use tools::Tools;

@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images format lint tests client chaos)
+steps=(packages images format lint tests client chaos escape)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -76,6 +76,7 @@ step lint 1800 cargo clippy --workspace --all-targets --quiet -- -D warnings
 step tests 2400 "${shell[@]}" tests
 step client 900 "${shell[@]}" client
 step chaos 600 tests/chaos/run.sh short
+step escape 1200 tests/escape/run.sh
 
 echo
 printf '%s\n' "${results[@]}"

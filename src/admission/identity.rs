@@ -9,6 +9,7 @@ mod tests;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,11 @@ pub struct Caller {
     pub roles: Vec<String>,
 }
 
+/// Whether a name is one that only this machine's own callers have.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("uid:") || name == "loopback" || name == "switchboard"
+}
+
 impl Caller {
     fn new(name: String, tenant: Option<&String>, origin: &str, roles: &[String]) -> Self {
         let mut all = vec![origin.to_owned()];
@@ -178,16 +184,26 @@ pub(super) struct Identity {
 /// What was read from the files of the rules.
 #[derive(Debug, Default)]
 struct Files {
-    tokens: Option<Tokens>,
-    jwt: Option<Jwt>,
+    tokens: Option<Arc<Tokens>>,
+    jwt: Option<Arc<Jwt>>,
 }
 
 impl Files {
-    fn read(rules: &Rules) -> Result<Self, Error> {
-        Ok(Self {
-            tokens: rules.tokens.as_deref().map(Tokens::read).transpose()?,
-            jwt: rules.jwt.as_ref().map(Jwt::read).transpose()?,
-        })
+    /// Reads each file by itself, so that a broken one holds back no revocation in the other; what
+    /// cannot be read stays as it was in `old`.
+    fn read(rules: &Rules, old: &Self) -> (Self, Result<(), Error>) {
+        let tokens = rules.tokens.as_deref().map(Tokens::read).transpose();
+        let jwt = rules.jwt.as_ref().map(Jwt::read).transpose();
+        let mut fault = Ok(());
+        let tokens = tokens.map(|read| read.map(Arc::new)).unwrap_or_else(|error| {
+            fault = Err(error);
+            old.tokens.clone()
+        });
+        let jwt = jwt.map(|read| read.map(Arc::new)).unwrap_or_else(|error| {
+            fault = Err(error);
+            old.jwt.clone()
+        });
+        (Self { tokens, jwt }, fault)
     }
 }
 
@@ -195,6 +211,23 @@ impl Rules {
     /// Whether callers can prove who they are without a certificate.
     pub fn has_tokens(&self) -> bool {
         self.tokens.is_some() || self.jwt.is_some()
+    }
+
+    /// Refuses what would silently do nothing.
+    fn check(&self, users: &[User]) -> Result<(), Error> {
+        let wrong = |key, reason: String| Err(Error::Setting { key, reason });
+        if users.iter().any(|user| user.uid.is_none() && user.gid.is_none()) {
+            return wrong("admission.users", "an entry has neither uid nor gid".to_owned());
+        }
+        let odd = |san: &str| san.is_empty() || (san.contains('*') && !certificates::is_below(san));
+        if let Some(odd) = self.certificates.iter().find(|one| odd(&one.san)) {
+            let reason = format!(
+                "the san `{}` matches nothing; write a whole name, or a URI that ends in `/*`",
+                odd.san
+            );
+            return wrong("admission.identity.certificates", reason);
+        }
+        Ok(())
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -208,10 +241,14 @@ impl Rules {
 
 impl Identity {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
+        config.identity.check(&config.users)?;
+        // Before the files are read: what changes meanwhile shows as changed.
+        let stamp = Stamp::new(config.identity.files());
+        let (read, fault) = Files::read(&config.identity, &Files::default());
+        fault?;
         Ok(Self {
-            // Before the files are read: what changes meanwhile shows as changed.
-            stamp: Stamp::new(config.identity.files()),
-            read: ArcSwap::from_pointee(Files::read(&config.identity)?),
+            stamp,
+            read: ArcSwap::from_pointee(read),
             users: config.users.clone(),
             rules: config.identity.clone(),
             used: jwt::Used::default(),
@@ -220,8 +257,9 @@ impl Identity {
 
     /// Reads the files again; what was read before stays when one is broken.
     pub(super) fn reload(&self) -> Result<(), Error> {
-        self.read.store(Files::read(&self.rules)?.into());
-        Ok(())
+        let (read, fault) = Files::read(&self.rules, &self.read.load());
+        self.read.store(read.into());
+        fault
     }
 
     /// The caller that the peer proves to be. A token counts before the connection, and one that
@@ -230,7 +268,7 @@ impl Identity {
         if let Some(authorization) = &peer.authorization {
             let token = bearer(authorization)?;
             return match &peer.link {
-                Link::Tcp(from) if !from.ip().is_loopback() => Err(Unproven::Missing),
+                Link::Tcp(from) if !is_loopback(from.ip()) => Err(Unproven::Missing),
                 Link::Unix { .. } | Link::Tcp(_) | Link::Tls(_) | Link::Inside => self.token(token),
             };
         }
@@ -263,9 +301,7 @@ impl Identity {
     }
 
     fn token(&self, token: &str) -> Result<Caller, Unproven> {
-        if self.stamp.changed()
-            && let Err(error) = self.reload()
-        {
+        if let Err(error) = self.stamp.refresh(|| self.reload()) {
             tracing::error!(%error, "tokens and keys were not taken; those from before stay in force");
         }
         let files = self.read.load();

@@ -71,7 +71,7 @@ impl Rates {
     pub(super) fn enter(&self, caller: &Caller) -> Result<[OwnedSemaphorePermit; 2], Error> {
         let Caller { name, tenant, .. } = caller;
         // Tenants may have callers of the same name.
-        let key = format!("{tenant}/{name}");
+        let key = format!("{tenant}\0{name}");
         let own = self
             .own_semaphore(&key)
             .try_acquire_owned()

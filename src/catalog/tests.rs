@@ -1,10 +1,12 @@
 //! Tests of the catalog: documents and folders as text in, tools, requests and problems out.
 
 mod documents;
+mod filters;
 mod folder;
 mod names;
 mod requests;
 mod schemas;
+mod secrets;
 
 use serde_json::{Value, json};
 

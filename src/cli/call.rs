@@ -9,7 +9,8 @@ use tonic::{Code, Request, Status};
 use tonic_types::{StatusExt, pb};
 
 use super::client::{self, Where};
-use super::{Failed, files, print};
+use super::files::Files;
+use super::{Failed, print};
 use crate::proto::REPLY_TYPE_URL;
 use crate::proto::tools::{CallRequest, GetResultRequest, Reply, reply};
 
@@ -30,7 +31,7 @@ pub(super) struct Options {
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]
-    files: files::Options,
+    files: Files,
     #[command(flatten)]
     at: Where,
 }

@@ -13,7 +13,7 @@ use crate::proto::tools::File;
 
 /// The files of one call.
 #[derive(Debug, Args)]
-pub(super) struct Options {
+pub(super) struct Files {
     /// Sends a file to the tool: `NAME=PATH`, or a path whose last part is the name. Can be repeated.
     #[arg(long, value_name = "NAME=PATH")]
     file: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Options {
     force: bool,
 }
 
-impl Options {
+impl Files {
     /// Reads the files to send. Looks first whether what comes back could be written.
     pub(super) fn read(&self) -> Result<Vec<File>, Failed> {
         if let Some(folder) = &self.out_dir {

@@ -1,17 +1,18 @@
-//! Notices that files changed since they were read: paths in, a changed mark out. Asks the file
+//! Notices that files changed since they were read: paths in, a call of who
+//! reads them out. Asks the file
 //! system at most once in a while, so that it may stand on the path of a call.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long an answer holds.
 const PAUSE: Duration = Duration::from_secs(5);
 
-type Look = Vec<Option<(u64, u64, i64, i64)>>;
+type Look = Vec<Option<(u64, u64, i64, i64, (i64, i64))>>;
 
-/// What some files looked like when they were last seen.
+/// What some files looked like when they were last read well.
 #[derive(Debug)]
 pub struct Stamp {
     files: Vec<PathBuf>,
@@ -19,30 +20,36 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Looks at the files as they are now.
+    /// Looks at the files as they are now; to be called before they are read.
     pub fn new(files: Vec<PathBuf>) -> Self {
         let seen = Mutex::new((Instant::now(), look(&files)));
         Self { files, seen }
     }
 
-    /// Whether one has changed since the last time that this was true. False for five seconds after
-    /// each look.
-    pub fn changed(&self) -> bool {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Calls `read` when a file has changed since it was last read well, and again until it is. Does
+    /// nothing for five seconds after each look.
+    pub fn refresh<E>(&self, read: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        // Whoever comes while another one looks goes on with what there is.
+        let Ok(mut seen) = self.seen.try_lock() else { return Ok(()) };
         if self.files.is_empty() || seen.0.elapsed() < PAUSE {
-            return false;
+            return Ok(());
         }
+        seen.0 = Instant::now();
         let now = look(&self.files);
-        let changed = now != seen.1;
-        *seen = (Instant::now(), now);
-        changed
+        if now == seen.1 {
+            return Ok(());
+        }
+        read()?;
+        seen.1 = now;
+        Ok(())
     }
 }
 
 fn look(files: &[PathBuf]) -> Look {
     let each = |path: &PathBuf| {
         let found = std::fs::metadata(path).ok()?;
-        Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
+        let changed = (found.ctime(), found.ctime_nsec());
+        Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec(), changed))
     };
     files.iter().map(each).collect()
 }

@@ -94,7 +94,9 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Cont
             return files::body(body, media, cut);
         }
         let mut content = in_base64(body);
-        content.note("invalid_json", "the body is no text");
+        if is_json(media) {
+            content.note("invalid_json", "the body is no text");
+        }
         return content;
     }
     let trimmed = text.trim();

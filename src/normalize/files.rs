@@ -115,7 +115,7 @@ fn words(why: &Refused) -> String {
         Refused::Missing => "was not written by the tool".to_owned(),
         Refused::TooLarge(bytes) => format!("has {bytes} bytes, which is too much"),
         Refused::NotRegular(what) => format!("is {what}, and only plain files are given"),
-        Refused::Linked(names) => format!("has {names} names, and only files with one are given"),
+        Refused::Linked => "has several names, and only files with one are given".to_owned(),
         Refused::Ended => "was not finished when the tool was ended".to_owned(),
         Refused::Unreadable(reason) => format!("cannot be read: {reason}"),
     }

@@ -29,11 +29,13 @@ pub struct Flag {
 struct Search {
     flags: Vec<Flag>,
     bytes: usize,
+    whole: bool,
 }
 
-/// Looks through everything that a tool put into a reply, at most 512 KiB of it.
-pub(super) fn find(data: &Value, logs: &str, stderr: &str) -> Vec<Flag> {
-    let mut search = Search { flags: Vec::new(), bytes: MOST_BYTES };
+/// Looks through everything that a tool put into a reply, at most 512 KiB of it; whether that was
+/// all there is.
+pub(super) fn find(data: &Value, logs: &str, stderr: &str) -> (Vec<Flag>, bool) {
+    let mut search = Search { flags: Vec::new(), bytes: MOST_BYTES, whole: true };
     search.text(logs, "/metadata/logs");
     search.text(stderr, "/metadata/stderr");
     search.value(data, &mut "/data".to_owned());
@@ -41,12 +43,16 @@ pub(super) fn find(data: &Value, logs: &str, stderr: &str) -> Vec<Flag> {
         metrics::counter!("switchboard_normalize_flags_total", "rule" => label(flag.rule))
             .increment(1);
     }
-    search.flags
+    (search.flags, search.whole)
 }
 
 impl Search {
     fn text(&mut self, text: &str, pointer: &str) {
-        if text.len() < SHORTEST || self.bytes == 0 || self.flags.len() >= MOST {
+        if text.len() < SHORTEST {
+            return;
+        }
+        self.whole &= text.len() <= self.bytes && self.flags.len() < MOST;
+        if self.bytes == 0 || self.flags.len() >= MOST {
             return;
         }
         let text = text.get(..text.floor_char_boundary(self.bytes)).unwrap_or_default();

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use switchboard_runner::CgroupLimits;
 
 use super::kill::Init;
@@ -28,6 +29,17 @@ enum Form {
     Unified(PathBuf),
     /// Version 1: a folder below each controller's.
     Legacy { root: PathBuf, inside: PathBuf },
+}
+
+/// What came of killing a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its processes were killed here.
+    Killed,
+    /// It had none any more.
+    Dead,
+    /// It is not for this process to kill.
+    Unreached,
 }
 
 /// What the kernel counted in a group since it was made.
@@ -122,10 +134,13 @@ impl Group {
         Some(Counters { oom_kills: oom_kills?, forks_refused: forks_refused.unwrap_or_default() })
     }
 
-    /// Kills every process of the container; false when that is not for this process to do. Nothing
-    /// is waited for: a process that is killed may end a moment later.
-    pub(super) fn kill(&self) -> bool {
-        match &self.form {
+    /// Kills every process of the container. Nothing is waited for: a process that is killed may end a
+    /// moment later.
+    pub(super) fn kill(&self) -> Fate {
+        if self.is_empty() {
+            return Fate::Dead;
+        }
+        let killed = match &self.form {
             Form::Unified(folder) => {
                 fs::write(folder.join("cgroup.kill"), "1").is_ok() || self.kill_each()
             }
@@ -138,6 +153,22 @@ impl Group {
                     tracing::warn!(%error, container = self.id, "its processes stay frozen");
                 }
                 killed
+            }
+        };
+        match killed {
+            true => Fate::Killed,
+            false if self.is_empty() => Fate::Dead,
+            false => Fate::Unreached,
+        }
+    }
+
+    /// Whether no process is in it any more. A group that is gone has none.
+    fn is_empty(&self) -> bool {
+        match fs::read_to_string(self.file("freezer", "cgroup.procs")) {
+            Ok(text) => text.trim().is_empty(),
+            Err(error) => {
+                let gone = [Errno::NOENT, Errno::NODEV].map(|errno| Some(errno.raw_os_error()));
+                gone.contains(&error.raw_os_error())
             }
         }
     }

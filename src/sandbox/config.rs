@@ -26,6 +26,9 @@ pub struct Config {
     pub images: PathBuf,
     /// Containers at once: starting, waiting, in use and being removed. Default 64.
     pub capacity: u32,
+    /// Containers that one caller may have in use at once, of those for a single call; 0 stands for
+    /// seven eighths of `capacity`. Default 0.
+    pub capacity_per_caller: u32,
     /// Calls that may wait for a container of one pool. Default 256.
     pub queue: u32,
     /// Longest wait for a container in milliseconds, for a call without a nearer deadline.
@@ -37,7 +40,7 @@ pub struct Config {
     /// Bound of one request to the engine, in milliseconds. Default 10,000.
     pub engine_timeout_ms: u64,
     /// How long past a call's wall time the runner may take to report, in milliseconds; then the
-    /// container is killed. Default 30, so that the end comes within 50 ms of the wall time.
+    /// container is killed. Default 20, so that the end comes within 50 ms of the wall time.
     pub grace_ms: u64,
     /// Age at which a waiting container is replaced, in seconds. Default 600.
     pub idle_seconds: u64,
@@ -61,11 +64,12 @@ impl Default for Config {
             instance: String::new(),
             images: PathBuf::from("target/images.toml"),
             capacity: 64,
+            capacity_per_caller: 0,
             queue: 256,
             queue_wait_ms: 10_000,
             creates: 0,
             engine_timeout_ms: 10_000,
-            grace_ms: 30,
+            grace_ms: 20,
             idle_seconds: 600,
             sweep_seconds: 30,
             worker_calls: 10_000,
@@ -132,6 +136,15 @@ impl Config {
         match usize::try_from(self.creates) {
             Ok(0) | Err(_) => cores,
             Ok(creates) => creates,
+        }
+    }
+
+    /// Containers that one caller may have in use.
+    pub(super) fn share(&self) -> usize {
+        let all = self.containers();
+        match usize::try_from(self.capacity_per_caller) {
+            Ok(0) | Err(_) => (all - all / 8).max(1),
+            Ok(share) => share.min(all),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The Docker engine's API, each request with a bound of its own. Knows whether the engine answers;
 //! knows nothing of pools or calls.
 
-use std::collections::HashMap;
-use std::sync::RwLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bollard::container::AttachContainerResults;
@@ -24,6 +24,8 @@ const OLDEST_API: (usize, usize) = (1, 41);
 const PING: Duration = Duration::from_secs(2);
 /// Longest wait for the engine's word on a container that ended.
 const FATE: Duration = Duration::from_secs(1);
+/// How long after its end the engine may still say that a container was out of memory.
+const AFTERWARDS: Duration = Duration::from_millis(250);
 
 /// A Docker engine that may or may not be there.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub(super) struct Engine {
     endpoint: String,
     bound: Duration,
     state: RwLock<State>,
+    /// Ids of images that were looked at and declare no volume.
+    plain: Mutex<HashSet<String>>,
 }
 
 /// What came of a removal.
@@ -50,7 +54,8 @@ enum State {
 
 impl Engine {
     pub(super) fn new(endpoint: String, bound: Duration) -> Self {
-        Self { endpoint, bound, state: RwLock::new(State::Down("not asked yet".to_owned())) }
+        let state = RwLock::new(State::Down("not asked yet".to_owned()));
+        Self { endpoint, bound, state, plain: Mutex::default() }
     }
 
     /// Connects, and takes the newest API version that both sides speak. Does not mark it up.
@@ -110,6 +115,7 @@ impl Engine {
         body: ContainerCreateBody,
     ) -> Result<String, Error> {
         let docker = self.client()?;
+        self.require_plain(&docker, body.image.as_deref().unwrap_or_default()).await?;
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let made = self
             .within("create a container", self.bound, docker.create_container(Some(options), body))
@@ -120,6 +126,25 @@ impl Engine {
         Err(Error::Unenforced {
             limit: "the create request as sent",
             reason: made.warnings.join("; "),
+        })
+    }
+
+    /// Refuses an image that declares volumes: each is a writable folder on the engine's own disk,
+    /// which no limit bounds and no create body can take away. Looks at an image once.
+    async fn require_plain(&self, docker: &Docker, image: &str) -> Result<(), Error> {
+        if self.plain.lock().unwrap_or_else(PoisonError::into_inner).contains(image) {
+            return Ok(());
+        }
+        let found =
+            self.within("look up an image", self.bound, docker.inspect_image(image)).await?;
+        let volumes = found.config.and_then(|config| config.volumes).unwrap_or_default();
+        if volumes.is_empty() {
+            self.plain.lock().unwrap_or_else(PoisonError::into_inner).insert(image.to_owned());
+            return Ok(());
+        }
+        Err(Error::Unenforced {
+            limit: "the read-only root",
+            reason: format!("the image `{image}` declares volumes; build it without"),
         })
     }
 
@@ -153,7 +178,7 @@ impl Engine {
     }
 
     /// Whether the kernel ended a process of a container that is gone for want of memory, from the
-    /// engine's log of events. The engine hears of that before it hears of the container's end.
+    /// engine's log of events.
     pub(super) async fn starved(&self, id: &str) -> bool {
         let Ok(docker) = self.client() else { return false };
         let filters = HashMap::from([
@@ -163,9 +188,16 @@ impl Engine {
         let until = unix_seconds().saturating_add(FATE.as_secs()).to_string();
         let options =
             EventsOptionsBuilder::default().since("0").until(&until).filters(&filters).build();
-        let first = async { Box::pin(docker.events(Some(options))).next().await };
-        let said = tokio::time::timeout(FATE, first).await.ok().flatten();
-        said.and_then(Result::ok).is_some_and(|event| event.action.as_deref() == Some("oom"))
+        let mut events = Box::pin(docker.events(Some(options)));
+        let mut patience = FATE;
+        // Which of the two the engine hears first is a matter of chance.
+        while let Ok(Some(Ok(event))) = tokio::time::timeout(patience, events.next()).await {
+            match event.action.as_deref() {
+                Some("oom") => return true,
+                _ => patience = AFTERWARDS,
+            }
+        }
+        false
     }
 
     /// Removes a container, running or not, with its anonymous volumes. One that is gone or going

@@ -79,7 +79,8 @@ pub(super) struct Heard {
     pub(super) given: Vec<GivenFile>,
     /// Covers of standard output and error, where secrets are in play.
     covers: Option<(Cover, Cover)>,
-    veil: Option<Arc<Veil>>,
+    /// Cover of the files that are given.
+    file_cover: Option<Cover>,
 }
 
 impl Heard {
@@ -87,7 +88,7 @@ impl Heard {
     /// for what came by another way, or was unpacked inside.
     pub(super) fn veiled(veil: Option<&Arc<Veil>>) -> Self {
         let covers = veil.map(|veil| (Cover::new(veil), Cover::new(veil)));
-        Self { covers, veil: veil.cloned(), ..Self::default() }
+        Self { covers, file_cover: veil.map(Cover::new), ..Self::default() }
     }
 
     /// Takes what was held back; to be called at the end of the call, however it ended.
@@ -132,6 +133,8 @@ pub(super) enum Silence {
     Late,
     /// The runner sent more output than the call may make.
     Flood,
+    /// The runner sent what no runner sends.
+    Broken(String),
 }
 
 /// Sends `parcel` and listens until the report, at most for `bound`. What was heard until then is in
@@ -168,6 +171,9 @@ where
     match tokio::time::timeout(bound, talk).await {
         Ok(Ok(report)) => Ok(report),
         Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => Err(Silence::Flood),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(Silence::Broken(error.to_string()))
+        }
         Ok(Err(error)) => Err(Silence::Gone(error.to_string())),
         Err(_elapsed) => Err(Silence::Late),
     }
@@ -180,7 +186,7 @@ async fn listen<R: AsyncRead + Unpin>(
     heard: &mut Heard,
 ) -> io::Result<Report> {
     let mut room = usize::try_from(parcel.request.output_bytes).unwrap_or(usize::MAX);
-    let give_bytes = usize::try_from(parcel.request.give_bytes).unwrap_or(usize::MAX);
+    let mut give_bytes = usize::try_from(parcel.request.give_bytes).unwrap_or(usize::MAX);
     let mut contents = BytesMut::new();
     loop {
         let (kind, payload) = {
@@ -205,17 +211,23 @@ async fn listen<R: AsyncRead + Unpin>(
             }
             Kind::Stdout => Event::Stdout(heard.take(kind, &mut room, payload)),
             Kind::Stderr => Event::Stderr(heard.take(kind, &mut room, payload)),
-            Kind::Give if payload.len() > give_bytes.saturating_sub(contents.len()) => {
+            Kind::Give if payload.len() > give_bytes => {
                 return Err(wrong("the runner gave more bytes of files than it may"));
             }
             Kind::Give => {
-                contents.extend_from_slice(&payload);
+                give_bytes -= payload.len();
+                match &mut heard.file_cover {
+                    Some(cover) => contents.extend_from_slice(&cover.push(&payload)),
+                    None => contents.extend_from_slice(&payload),
+                }
+                // Masking takes its time; others have theirs in between.
+                tokio::task::yield_now().await;
                 continue;
             }
             Kind::Result => {
                 let report = read_report(&payload, &parcel.request.nonce)?;
-                if let Some(veil) = &heard.veil {
-                    veil.mask(&mut contents);
+                if let Some(cover) = &mut heard.file_cover {
+                    contents.extend_from_slice(&cover.finish());
                 }
                 heard.given = unpack(&report.given, &parcel.request.give, contents.freeze())
                     .ok_or_else(|| wrong("the runner gave other files than it should"))?;
@@ -225,7 +237,10 @@ async fn listen<R: AsyncRead + Unpin>(
                 return Err(wrong("the runner sent a frame that only the daemon may send"));
             }
         };
-        teller.tell(event);
+        // What is held back for masking comes with a later piece.
+        if !matches!(&event, Event::Stdout(piece) | Event::Stderr(piece) if piece.is_empty()) {
+            teller.tell(event);
+        }
     }
 }
 
@@ -257,7 +272,9 @@ async fn read_frame<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<(Kind, V
     let mut header = [0_u8; HEADER];
     if let Err(error) = reader.read_exact(&mut header).await {
         return Err(match error.kind() {
-            io::ErrorKind::UnexpectedEof => wrong("the sandbox ended without a report"),
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::new(error.kind(), "the sandbox ended without a report")
+            }
             _ => error,
         });
     }

@@ -17,8 +17,12 @@ use super::order::Scope;
 use super::pool::{Asked, Pools, Taken, Who};
 use super::recipe::{Images, Key, Recipe};
 use super::secrets::Vault;
+use super::share::Share;
 use super::teardown::Reaper;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
+
+/// Callers whose shares are remembered before idle ones are forgotten.
+const REMEMBERED: usize = 4096;
 
 /// Shared by all tasks of the room.
 #[derive(Debug)]
@@ -43,6 +47,10 @@ pub(super) struct Hub {
     pub(super) urgent: Notify,
     /// The engine should be looked at now.
     pub(super) suspect: Notify,
+    /// When a container last made room for a call of another kind.
+    pub(super) evicted: Mutex<Option<Instant>>,
+    /// What each caller may have of the containers.
+    pub(super) shares: Mutex<HashMap<Who, Arc<Share>>>,
     pub(super) readiness: watch::Sender<Readiness>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -88,6 +96,7 @@ pub(super) enum Holding {
 pub(super) struct Own {
     taken: Taken,
     hub: Arc<Hub>,
+    _share: Option<OwnedSemaphorePermit>,
     _counted: Counted,
 }
 
@@ -105,9 +114,8 @@ impl Holding {
         }
     }
 
-    /// Ends a call that has no report yet. A container that is the call's own is killed at once. One
-    /// that is shared gets no further calls, and those that it has go on: its runner ends the one
-    /// whose stream is reset, which happens when the stream is dropped.
+    /// Ends a call that has no report yet. A container that is the call's own is killed at once. In one
+    /// that is shared the runner ends the call when its stream is reset, by the stream's drop.
     pub(super) fn end(&self) -> Killer {
         match self {
             Self::Own(own) => {
@@ -115,10 +123,15 @@ impl Holding {
                 own.taken.member.link().cut();
                 killer
             }
-            Self::Shared { worker, .. } => {
-                worker.doubtful.store(true, Ordering::Relaxed);
-                Killer::Runner.count()
-            }
+            Self::Shared { .. } => Killer::Runner.count(),
+        }
+    }
+
+    /// The runner did not answer a call, or broke the rules. One that is shared gets no further calls,
+    /// and those that it has go on.
+    pub(super) fn doubt(&self) {
+        if let Self::Shared { worker, .. } = self {
+            worker.doubtful.store(true, Ordering::Relaxed);
         }
     }
 
@@ -164,9 +177,24 @@ impl Hub {
         who: &Who,
         patience: Duration,
     ) -> Result<Grant, Error> {
-        let (taken, pool) = self.obtain(recipe, who, patience).await?;
-        let own = Own { taken, hub: Arc::clone(self), _counted: Counted::new("in_use") };
+        let until = Instant::now() + patience;
+        let share = self.share(who).enter(patience, &self.config).await;
+        let share = share?.ok_or_else(|| self.waited(patience))?;
+        let left = until.saturating_duration_since(Instant::now());
+        let (taken, pool) = self.obtain(recipe, who, left).await?;
+        let counted = Counted::new("in_use");
+        let own = Own { taken, hub: Arc::clone(self), _share: share, _counted: counted };
         Ok(Grant { holding: Holding::Own(own), pool })
+    }
+
+    /// The containers that one caller may have in use at once, so that others find some too.
+    fn share(&self, who: &Who) -> Arc<Share> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if shares.len() >= REMEMBERED {
+            shares.retain(|_, share| Arc::strong_count(&share.places) > 1);
+        }
+        let most = self.config.share();
+        Arc::clone(shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Share::new(most))))
     }
 
     async fn obtain(

@@ -2,7 +2,7 @@
 //! is done with, sweeping. None of them ends before the stop; drain waits for the containers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use metrics::gauge;
@@ -25,6 +25,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// The reserve is refilled this long after a call took from it, so that the call itself has the
 /// processor first. A call that waits is served at once.
 const COURTESY: Duration = Duration::from_millis(8);
+
+/// Time in which a container is removed, as a rule.
+const REMOVAL: Duration = Duration::from_millis(200);
 
 /// Starts the room's tasks.
 pub(super) fn start(hub: &Arc<Hub>, waste: mpsc::UnboundedReceiver<Waste>) {
@@ -190,6 +193,14 @@ fn plan(hub: &Arc<Hub>) -> Duration {
 }
 
 fn make_room(hub: &Hub, recipe: &Recipe) {
+    // The room of one that was evicted comes back only when it is removed; until then no further
+    // reserve is given up for the same call.
+    let mut last = hub.evicted.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.is_some_and(|at| at.elapsed() < REMOVAL) {
+        return;
+    }
+    *last = Some(Instant::now());
+    drop(last);
     let evicted = hub.pools().evict(&recipe.key);
     if evicted.is_none() {
         hub.evict_worker();

@@ -9,7 +9,7 @@ use metrics::counter;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 
-use super::cgroup::{Counters, Group};
+use super::cgroup::{Counters, Fate, Group};
 
 /// Who ended a tool that did not end by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -75,13 +75,16 @@ impl Handle {
 
     /// Kills all of the container. Without means of its own it is left to the engine.
     pub(super) fn kill(&self) -> Killer {
-        if self.group.as_ref().is_some_and(Group::kill) {
-            return Killer::Cgroup.count();
-        }
-        if self.init.as_ref().is_some_and(Init::kill) {
-            return Killer::Pidfd.count();
-        }
-        Killer::Engine.count()
+        let killer = match self.group.as_ref().map(Group::kill) {
+            Some(Fate::Killed) => Killer::Cgroup,
+            // The runner was not too late after all: only its word was.
+            Some(Fate::Dead) => Killer::Runner,
+            Some(Fate::Unreached) | None if self.init.as_ref().is_some_and(Init::kill) => {
+                Killer::Pidfd
+            }
+            Some(Fate::Unreached) | None => Killer::Engine,
+        };
+        killer.count()
     }
 }
 

@@ -77,6 +77,7 @@ impl Order {
                 (argv, environment(&BTreeMap::new()), stdin, true)
             }
         };
+        let wanted = tool.files.wanted(&call.output_files).to_vec();
         Ok(Self {
             profile: Arc::clone(&tool.profile),
             scope: Scope {
@@ -91,8 +92,12 @@ impl Order {
             env,
             stdin,
             files: call.files.clone(),
-            wanted: tool.files.wanted(&call.output_files).to_vec(),
-            wanted_bytes: tool.files.give.as_ref().map_or(0, |give| give.bytes),
+            // A call that wants no files leaves no time for them.
+            wanted_bytes: match (wanted.is_empty(), &tool.files.give) {
+                (false, Some(give)) => give.bytes,
+                (true, _) | (_, None) => 0,
+            },
+            wanted,
             http,
             deadline: call.deadline,
         })

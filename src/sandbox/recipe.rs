@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
     ResourcesUlimits,
 };
 use serde::Deserialize;
@@ -138,6 +138,11 @@ impl Recipe {
             stdin_once: Some(true),
             tty: Some(false),
             network_disabled: Some(true),
+            // One that an image brings along would run as root beside the tool.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..Default::default()
+            }),
             labels: Some(self.labels(owner)),
             host_config: Some(self.host()),
             ..Default::default()

@@ -12,12 +12,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeroize::Zeroizing;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::Error;
 use super::egress::Keyring;
 use crate::catalog::{Origin, Profile, Secret};
 
 /// Longest value in bytes; headers of common servers end at 8 KiB.
 const LONGEST: usize = 8 << 10;
+/// Threads that read values for calls.
+const READERS: usize = 4;
 /// Shorter ones cannot be told apart from ordinary text, so they could not be masked in answers.
 const SHORTEST: usize = 8;
 
@@ -58,14 +62,30 @@ struct Ring {
 }
 
 /// All values that are in use.
-#[derive(Default)]
-pub(super) struct Vault(Mutex<Shelves>);
+pub(super) struct Vault {
+    shelves: Mutex<Shelves>,
+    none: Arc<Keyring>,
+    /// What was lacking when that was last looked at.
+    lacking: Mutex<Vec<String>>,
+    /// Calls that read values at once: threads that hang are few.
+    readers: Arc<Semaphore>,
+}
+
+impl Default for Vault {
+    fn default() -> Self {
+        Self {
+            shelves: Mutex::default(),
+            none: Arc::default(),
+            lacking: Mutex::default(),
+            readers: Arc::new(Semaphore::new(READERS)),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Shelves {
     held: HashMap<Origin, Held>,
     rings: HashMap<String, Ring>,
-    none: Arc<Keyring>,
     /// Profiles with a value that was never read, and why.
     lacking: HashMap<String, (Arc<Profile>, String)>,
     /// What was said in the log last of each source, so that it is said once.
@@ -80,17 +100,22 @@ impl fmt::Debug for Vault {
 
 impl Vault {
     fn open(&self) -> MutexGuard<'_, Shelves> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place among those who read values.
+    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.readers).acquire_owned().await.ok()
     }
 
     /// The keyring of a profile. A file that changed is read again; where that fails, the value that
     /// was read last stays in use and the log says so. An error only where there never was one.
     pub(super) fn keyring(&self, profile: &Arc<Profile>) -> Result<Arc<Keyring>, Error> {
-        let mut shelves = self.open();
+        // A file on a share that hangs holds up only the calls that need it.
         if profile.secrets.is_empty() {
-            return Ok(Arc::clone(&shelves.none));
+            return Ok(Arc::clone(&self.none));
         }
-        shelves.ring(profile).map_err(|reason| Error::Config { key: "secrets", reason })
+        self.open().ring(profile).map_err(|reason| Error::Config { key: "secrets", reason })
     }
 
     /// Reads all values anew, and forgets those that none of `profiles` has.
@@ -114,7 +139,9 @@ impl Vault {
 
     /// Tries again what could not be read, and tells what still cannot.
     pub(super) fn lacking(&self) -> Vec<String> {
-        let mut shelves = self.open();
+        let mut known = self.lacking.lock().unwrap_or_else(PoisonError::into_inner);
+        // While a call reads a value, what was known before holds.
+        let Ok(mut shelves) = self.shelves.try_lock() else { return known.clone() };
         let open: Vec<_> =
             shelves.lacking.values().map(|(profile, _)| Arc::clone(profile)).collect();
         for profile in open {
@@ -125,6 +152,7 @@ impl Vault {
         };
         let mut lines: Vec<String> = shelves.lacking.values().map(line).collect();
         lines.sort();
+        known.clone_from(&lines);
         lines
     }
 }

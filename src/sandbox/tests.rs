@@ -1,10 +1,14 @@
-//! Tests of the sandbox room. `live`, `worker`, `ends` and `egress` run against the machine's Docker
-//! engine and the images of `sandbox-images/build.sh`; `broken` against engines that misbehave.
+//! Tests of the sandbox room. `live`, `worker`, `ends`, `kill`, `filter` and `egress` run against the
+//! machine's Docker engine and the images of `sandbox-images/build.sh`; `gvisor` against a second
+//! engine; `broken` against engines that misbehave.
 
 mod broken;
 mod egress;
 mod ends;
 mod figures;
+mod filter;
+mod gvisor;
+mod kill;
 mod live;
 mod parts;
 mod pool;

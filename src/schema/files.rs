@@ -1,41 +1,31 @@
 //! Are the files of a call those that its tool takes, and those it wants back those that the tool
 //! gives. Looks at names, sizes and media types; opens nothing.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
+use super::Violation;
 use crate::call::{Call, File, is_file_name};
 use crate::catalog::{Files, Give, Take, Tool};
 
 /// What is wrong with the files of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileFault {
-    /// Stable name of the rule.
-    pub kind: &'static str,
-    /// One line that says what to do.
-    pub message: String,
-    /// What would fit.
-    pub expected: Value,
-    /// What came.
-    pub got: Value,
-}
+type Wrong = Box<Violation>;
 
-fn fault<T>(
-    kind: &'static str,
-    message: String,
-    expected: Value,
-    got: Value,
-) -> Result<T, FileFault> {
-    Err(FileFault { kind, message, expected, got })
+fn fault<T>(kind: &str, message: String, expected: Value, got: Value) -> Result<T, Wrong> {
+    let (pointer, kind) = (String::new(), kind.to_owned());
+    Err(Box::new(Violation { pointer, kind, message, expected, got }))
 }
 
 /// Checks the files of `call` against what `tool` declares.
-pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), FileFault> {
+pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), Wrong> {
     let Files { take, give, .. } = &tool.files;
     if !call.files.is_empty() {
         let Some(take) = take else {
             let message = format!("`{}` takes no files; send the call without", tool.name);
             return fault("files", message, json!(0), json!(call.files.len()));
         };
+        check_count(call.files.len(), take.count, "to send")?;
         check_names(call.files.iter().map(|file| &file.facts.name))?;
         check_taken(take, &call.files)?;
     }
@@ -44,15 +34,24 @@ pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), FileFault> {
             let message = format!("`{}` gives no files; ask for none", tool.name);
             return fault("output_files", message, json!(0), json!(call.output_files.len()));
         };
+        check_count(call.output_files.len(), give.count, "to get")?;
         check_names(call.output_files.iter())?;
         check_wanted(give, &call.output_files)?;
     }
     Ok(())
 }
 
+fn check_count(count: usize, most: u32, what: &str) -> Result<(), Wrong> {
+    if u32::try_from(count).is_ok_and(|count| count <= most) {
+        return Ok(());
+    }
+    let message = format!("{count} files are too many {what}; at most {most}");
+    fault("file_count", message, json!(most), json!(count))
+}
+
 /// Each name is allowed, and none is there twice, whatever the case.
-fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), FileFault> {
-    let mut seen: Vec<String> = Vec::new();
+fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), Wrong> {
+    let mut seen = HashSet::new();
     for name in names {
         let shown: String = name.chars().take(200).collect();
         if !is_file_name(name) {
@@ -64,21 +63,16 @@ fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), FileFa
             return fault("file_name", message, Value::Null, json!(shown));
         }
         let folded = name.to_ascii_lowercase();
-        if seen.contains(&folded) {
+        if !seen.insert(folded) {
             let message =
                 format!("`{name}` is there twice, whatever the case; name each file apart");
             return fault("file_name", message, Value::Null, json!(name));
         }
-        seen.push(folded);
     }
     Ok(())
 }
 
-fn check_taken(take: &Take, files: &[File]) -> Result<(), FileFault> {
-    if u32::try_from(files.len()).is_ok_and(|count| count > take.count) {
-        let message = format!("{} files are too many; at most {}", files.len(), take.count);
-        return fault("file_count", message, json!(take.count), json!(files.len()));
-    }
+fn check_taken(take: &Take, files: &[File]) -> Result<(), Wrong> {
     let bytes: u64 = files.iter().map(|file| file.facts.bytes).sum();
     if bytes > take.bytes {
         let message = format!("the files have {bytes} bytes; at most {} in all", take.bytes);
@@ -104,11 +98,7 @@ fn check_taken(take: &Take, files: &[File]) -> Result<(), FileFault> {
     Ok(())
 }
 
-fn check_wanted(give: &Give, wanted: &[String]) -> Result<(), FileFault> {
-    if u32::try_from(wanted.len()).is_ok_and(|count| count > give.count) {
-        let message = format!("{} files are too many to get; at most {}", wanted.len(), give.count);
-        return fault("file_count", message, json!(give.count), json!(wanted.len()));
-    }
+fn check_wanted(give: &Give, wanted: &[String]) -> Result<(), Wrong> {
     let unknown = |name: &&String| !give.names.is_empty() && !give.names.contains(name);
     if let Some(name) = wanted.iter().find(unknown) {
         let message = format!("there is no file `{name}`; there is {}", give.names.join(", "));

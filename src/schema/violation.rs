@@ -33,7 +33,8 @@ pub struct Violation {
     /// The schema keyword that does not hold (`type`, `enum`, `required`, ...), `conflict` for two
     /// names of one property, `integer` for one beyond all bounds, or for text that could not be
     /// read `size`, `depth`, `duplicate_key`, `truncated`, `trailing`,
-    /// `number`, `text`, `reserved_key`, `syntax`.
+    /// `number`, `text`, `reserved_key`, `syntax`; or for the files of a call `files`, `output_files`,
+    /// `file_name`, `file_count`, `file_bytes`, `file_media_type`, `file_content`.
     pub kind: String,
     /// What was expected and what came, in one line.
     pub message: String,

@@ -3,9 +3,9 @@
 //! evened-out text, without Unicode tables: those cost memory and a hundred milliseconds to build.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::{RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::{Reading, Rule};
 
@@ -152,30 +152,31 @@ const SQUEEZED: [(Rule, &str); 2] = [
 /// All patterns of one kind of text, asked at once.
 struct Table {
     set: RegexSet,
-    patterns: Vec<(Rule, String)>,
+    patterns: Vec<(Rule, Pattern)>,
+}
+
+/// One pattern by itself. Built when it first hits: most never do, and each costs memory.
+pub(super) struct Pattern {
+    text: String,
+    built: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    /// Where it hits.
+    pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
+        let build = || RegexBuilder::new(&self.text).unicode(false).build().ok();
+        let found = self.built.get_or_init(build).as_ref()?.find(text.as_bytes())?;
+        Some(text.floor_char_boundary(found.start())..text.ceil_char_boundary(found.end()))
+    }
 }
 
 impl Table {
     fn new(patterns: Vec<(Rule, String)>) -> Option<Self> {
         let texts = patterns.iter().map(|(_, pattern)| pattern);
         let set = RegexSetBuilder::new(texts).unicode(false).build().ok()?;
-        Some(Self { set, patterns })
+        let own = |(rule, text)| (rule, Pattern { text, built: OnceLock::new() });
+        Some(Self { set, patterns: patterns.into_iter().map(own).collect() })
     }
-
-    fn search(&self, text: &str) -> Vec<(Rule, Range<usize>)> {
-        let hit = self.set.matches(text.as_bytes());
-        hit.iter()
-            .filter_map(|at| self.patterns.get(at))
-            .filter_map(|(rule, pattern)| Some((*rule, find(pattern, text)?)))
-            .collect()
-    }
-}
-
-/// Where a pattern hits. Built when it is needed, as hits are few and each costs memory.
-fn find(pattern: &str, text: &str) -> Option<Range<usize>> {
-    let pattern = RegexBuilder::new(pattern).unicode(false).build().ok()?;
-    let found = pattern.find(text.as_bytes())?;
-    Some(text.floor_char_boundary(found.start())..text.ceil_char_boundary(found.end()))
 }
 
 // A pattern that does not compile would leave no table; a test compiles both.
@@ -188,10 +189,13 @@ static UNSPACED: LazyLock<Option<Table>> = LazyLock::new(|| {
     Table::new(SQUEEZED.iter().map(|(rule, pattern)| (*rule, (*pattern).to_owned())).collect())
 });
 
-/// The rules that hit in one reading, with the place of each.
-pub(super) fn search(text: &str, reading: Reading) -> Vec<(Rule, Range<usize>)> {
+/// The patterns that hit in one reading.
+pub(super) fn hits(text: &str, reading: Reading) -> impl Iterator<Item = (Rule, &'static Pattern)> {
     let table = if reading == Reading::Spaced { &*UNSPACED } else { &*SPACED };
-    table.as_ref().map(|table| table.search(text)).unwrap_or_default()
+    table.iter().flat_map(|table| {
+        let hit = table.set.matches(text.as_bytes());
+        hit.into_iter().filter_map(|at| table.patterns.get(at)).map(|(rule, own)| (*rule, own))
+    })
 }
 
 #[cfg(test)]

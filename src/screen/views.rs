@@ -16,6 +16,8 @@ const SHORTEST_RUN: usize = 20;
 /// Bytes of one encoded run that are decoded, and of all runs of a text together.
 const LONGEST_RUN: usize = 64 << 10;
 const MOST_DECODED: usize = 256 << 10;
+/// Runs of one text that are decoded.
+const MOST_RUNS: usize = 256;
 /// Invisible characters of one text that are no accident.
 const MOST_INVISIBLE: usize = 8;
 /// Single letters in a row that are a word taken apart.
@@ -33,15 +35,21 @@ pub(super) struct View<'a> {
 
 /// Shows every reading of `text` that differs from the plain one.
 pub(super) fn each(text: &str, look: &mut impl FnMut(View<'_>)) {
-    let mut budget = MOST_DECODED;
+    let mut budget = Budget { bytes: MOST_DECODED, runs: MOST_RUNS };
     show(text, Reading::Plain, DEPTH, &mut budget, look);
+}
+
+/// What is still decoded of one text.
+struct Budget {
+    bytes: usize,
+    runs: usize,
 }
 
 fn show(
     text: &str,
     reading: Reading,
     depth: u32,
-    budget: &mut usize,
+    budget: &mut Budget,
     look: &mut impl FnMut(View<'_>),
 ) {
     let even = even(text);
@@ -62,11 +70,12 @@ fn show(
         show(&plain, Reading::Unescaped, depth, budget, look);
     }
     for run in runs(text) {
-        if *budget == 0 {
+        if budget.bytes == 0 || budget.runs == 0 {
             return;
         }
         if let Some(plain) = decoded(run) {
-            *budget = budget.saturating_sub(plain.len());
+            budget.bytes = budget.bytes.saturating_sub(plain.len());
+            budget.runs -= 1;
             show(&plain, Reading::Decoded, depth, budget, look);
         }
     }
@@ -160,6 +169,9 @@ pub(super) fn hidden(text: &str) -> Option<String> {
     if tags.len() > MOST_INVISIBLE {
         return Some(tags.chars().take(super::EXCERPT).collect());
     }
+    if let Some(run) = longest_run(text).filter(|run| *run > MOST_INVISIBLE) {
+        return Some(format!("{run} invisible characters in a row"));
+    }
     let split = text
         .chars()
         .zip(text.chars().skip(1))
@@ -170,6 +182,17 @@ pub(super) fn hidden(text: &str) -> Option<String> {
         })
         .count();
     (split > MOST_INVISIBLE).then(|| format!("{split} invisible characters inside words"))
+}
+
+/// The most invisible characters that stand side by side; scripts and emoji need one or two.
+fn longest_run(text: &str) -> Option<usize> {
+    let mut run = 0;
+    text.chars()
+        .map(|c| {
+            run = if is_invisible(c) { run + 1 } else { 0 };
+            run
+        })
+        .max()
 }
 
 /// Without white space, where single letters stand apart so often that it is no accident.

@@ -9,6 +9,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio_stream::wrappers::UnixListenerStream;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Grpc;
 use tonic::transport::server::{Router, TcpIncoming};
 
@@ -18,7 +19,7 @@ use super::{Daemon, Error, http};
 use crate::config::Server;
 use crate::proto;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
-use crate::service::Tools;
+use crate::service::{Door, Tools};
 
 /// Bytes of one message: the files of a call, and more arguments than a reply refuses as too long.
 const MESSAGE_BYTES: usize = 32 << 20;
@@ -26,6 +27,8 @@ const MESSAGE_BYTES: usize = 32 << 20;
 /// calls are cancelled. Clients may ping as often as they like.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_ANSWER: Duration = Duration::from_secs(10);
+/// A connection of this age takes no new calls; its client connects again, and proves itself again.
+const OLDEST: Duration = Duration::from_secs(15 * 60);
 
 /// Where the daemon listens; written to `server.ready_file` once it serves.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -216,17 +219,20 @@ fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     Ok(Grpc::builder()
+        // What a certificate or a mode let in does not stay in for ever when that changes.
+        .max_connection_age(OLDEST)
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_ANSWER))
         .max_concurrent_streams(Some(1024))
         .add_service(health.service())
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?)
-        .add_service(
+        .add_service(InterceptedService::new(
             ToolServiceServer::new(tools)
                 .max_decoding_message_size(MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
-        ))
+            Door::new(daemon.pipeline.clone()),
+        )))
 }
 
 fn spawn(

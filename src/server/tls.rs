@@ -1,8 +1,11 @@
 //! TLS for the TCP listener: connections in the clear in, those whose handshake is done out. Files
 //! that change are read again; broken ones leave those from before in force.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -26,6 +29,8 @@ use crate::config::{Stamp, Tls};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Handshakes at once; further connections wait in the kernel's queue.
 const HANDSHAKES: usize = 256;
+/// Handshakes at once of one address; further connections are closed.
+const HANDSHAKES_OF_ONE: usize = 32;
 /// Pause after an accept that failed, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -48,11 +53,12 @@ impl Sessions {
     }
 
     fn acceptor(&self) -> TlsAcceptor {
-        if self.stamp.changed() {
-            match read(&self.tls) {
-                Ok(config) => self.config.store(Arc::new(config)),
-                Err(error) => tracing::error!(%error, "the certificate from before stays in force"),
-            }
+        let again = self.stamp.refresh(|| {
+            self.config.store(Arc::new(read(&self.tls)?));
+            Ok::<_, Error>(())
+        });
+        if let Err(error) = again {
+            tracing::error!(%error, "the certificate from before stays in force");
         }
         TlsAcceptor::from(self.config.load_full())
     }
@@ -66,6 +72,7 @@ impl Sessions {
     ) -> Incoming {
         let (done, incoming) = mpsc::channel(HANDSHAKES);
         let (shaker, places) = (tasks.clone(), Arc::new(Semaphore::new(HANDSHAKES)));
+        let guests = Guests::default();
         tasks.spawn(stop.run_until_cancelled_owned(async move {
             while let Ok(place) = Arc::clone(&places).acquire_owned().await {
                 let Ok((stream, from)) = listener.accept().await else {
@@ -73,18 +80,61 @@ impl Sessions {
                     continue;
                 };
                 stream.set_nodelay(true).ok();
+                let Some(guest) = guests.enter(from.ip()) else {
+                    refused(from, "too many from one address");
+                    continue;
+                };
                 let (acceptor, done) = (self.acceptor(), done.clone());
                 shaker.spawn(async move {
-                    match tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
+                    let shaken = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await;
+                    drop((place, guest));
+                    match shaken {
                         Ok(Ok(stream)) => drop(done.send(Ok(stream)).await),
                         Ok(Err(error)) => refused(from, &error.to_string()),
                         Err(_elapsed) => refused(from, "it took too long"),
                     }
-                    drop(place);
                 });
             }
         }));
         ReceiverStream::new(incoming)
+    }
+}
+
+/// Handshakes in progress by address, so that one address cannot take all places.
+#[derive(Debug, Clone, Default)]
+struct Guests(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One handshake of an address; counts until it is dropped.
+struct Guest {
+    of: Guests,
+    from: IpAddr,
+}
+
+impl Guests {
+    fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, from: IpAddr) -> Option<Guest> {
+        let mut counts = self.open();
+        let count = counts.entry(from).or_default();
+        if *count >= HANDSHAKES_OF_ONE {
+            return None;
+        }
+        *count += 1;
+        Some(Guest { of: self.clone(), from })
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut counts = self.of.open();
+        if let Entry::Occupied(mut count) = counts.entry(self.from) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 }
 

@@ -1,16 +1,45 @@
 //! What a request brings besides its message: who sent it, its deadline and its trace.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use opentelemetry::propagation::Extractor;
-use tonic::Request;
 use tonic::metadata::{KeyRef, MetadataMap};
+use tonic::service::Interceptor;
 use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo, UdsConnectInfo};
+use tonic::{Request, Status};
 
-use crate::admission::{Link, Peer, names};
+use super::status;
+use crate::admission::{Caller, Link, Peer, names};
+use crate::pipeline::Pipeline;
+
+/// Finds out who sends, before a message is read: nobody unknown can have us read a large one.
+#[derive(Debug, Clone)]
+pub struct Door(Arc<Pipeline>);
+
+impl Door {
+    /// Asks `pipeline` who a peer is.
+    pub fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self(pipeline)
+    }
+}
+
+impl Interceptor for Door {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let peer = peer(&request).ok_or_else(status::unknown_peer)?;
+        let caller = self.0.identify(&peer).map_err(status::unproven)?;
+        request.extensions_mut().insert(caller);
+        Ok(request)
+    }
+}
+
+/// Who sent a request, as the [`Door`] found.
+pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
+    request.extensions().get::<Caller>().cloned().ok_or_else(status::unknown_peer)
+}
 
 /// Who is at the other end of the connection that brought `request`.
-pub(super) fn peer<T>(request: &Request<T>) -> Option<Peer> {
+fn peer<T>(request: &Request<T>) -> Option<Peer> {
     let link = link(request)?;
     let values = || request.metadata().get_all("authorization").into_iter();
     let authorization = match values().count() {

@@ -4,8 +4,30 @@ use crate::call::File;
 use crate::catalog;
 use crate::proto::tools as proto;
 
-/// The files of a call; or what is wrong with them on the way.
+/// Files of one call in one direction; no tool takes or gives more.
+const MOST: usize = 64;
+/// Bytes of a name or a media type. Shorter ones that are wrong are told to the model.
+const LONGEST: usize = 255;
+
+/// What cannot be about names of files that a call wants.
+pub(super) fn fault(names: &[String]) -> Option<String> {
+    if names.len() > MOST {
+        return Some(format!("has {} names; at most {MOST}", names.len()));
+    }
+    let long = names.iter().position(|name| name.len() > LONGEST)?;
+    Some(format!("{long} has a name of more than {LONGEST} bytes"))
+}
+
+/// The files of a call; or what is wrong with them on the way. Hashes their content, which takes
+/// time when there is much of it.
 pub(super) fn take(files: Vec<proto::File>) -> Result<Vec<File>, String> {
+    if files.len() > MOST {
+        return Err(format!("has {} files; at most {MOST}", files.len()));
+    }
+    let long = |file: &proto::File| file.name.len() > LONGEST || file.media_type.len() > LONGEST;
+    if let Some(long) = files.iter().position(long) {
+        return Err(format!("{long} has a name or a media type of more than {LONGEST} bytes"));
+    }
     files
         .into_iter()
         .enumerate()

@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use super::underway::{Arrived, answer, events};
-use super::{status, wire};
+use super::{arrival, status, wire};
 use crate::call::Code;
 use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
@@ -40,7 +40,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::ListToolsRequest>,
     ) -> Result<Response<proto::ListToolsResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = arrival::caller(&request)?;
         let asked = request.into_inner();
         let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
         let size = usize::try_from(size).unwrap_or(1000);
@@ -63,7 +63,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::GetToolRequest>,
     ) -> Result<Response<proto::Tool>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = arrival::caller(&request)?;
         let name = wire::named("name", request.into_inner().name)?;
         let (tools, _) = self.pipeline.tools(&caller);
         let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
@@ -107,7 +107,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::CancelRequest>,
     ) -> Result<Response<proto::CancelResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = arrival::caller(&request)?;
         let id = wire::named("call_id", request.into_inner().call_id)?;
         if self.pipeline.cancel(&id, &caller) {
             return Ok(Response::new(proto::CancelResponse { cancelled: true }));
@@ -120,7 +120,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::GetResultRequest>,
     ) -> Result<Response<proto::GetResultResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = arrival::caller(&request)?;
         let asked = request.into_inner();
         let id = wire::named("call_id", asked.call_id)?;
         // The longest character has four bytes.

@@ -20,6 +20,9 @@ use crate::proto::tools as proto;
 use crate::sandbox::Event;
 use crate::telemetry;
 
+/// Bytes of files that are hashed at once.
+const INLINE: usize = 64 << 10;
+
 /// A call that arrived: what it is and who sent it.
 pub(super) struct Arrived {
     pub(super) call: Call,
@@ -44,22 +47,16 @@ impl Underway {
 }
 
 impl Tools {
-    /// Who sent a request.
-    pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
-        let peer = arrival::peer(request).ok_or_else(status::unknown_peer)?;
-        self.pipeline.identify(&peer).map_err(status::unproven)
-    }
-
     pub(super) async fn arrive(
         &self,
         request: Request<proto::CallRequest>,
     ) -> Result<Arrived, Status> {
         let received = Instant::now();
-        let caller = self.caller(&request)?;
+        let caller = arrival::caller(&request)?;
         let span = tracing::info_span!("rpc");
         telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
         let deadline = arrival::deadline(request.metadata(), received);
-        let mut call = wire::call(request.into_inner())?;
+        let mut call = read(request.into_inner()).await?;
         (call.received, call.deadline) = (received, deadline);
         Ok(Arrived { call, caller, span })
     }
@@ -82,7 +79,7 @@ impl Tools {
         }
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
-        let run = async move { pipeline.call(call, entered, &caller, events).await };
+        let run = async move { Box::pin(pipeline.call(call, entered, &caller, events)).await };
         Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
     }
 
@@ -106,6 +103,17 @@ impl Tools {
                 status::not_found("UNKNOWN_CALL", &format!("you made no call with the id `{id}`"))
             })
     }
+}
+
+/// A call from its wire form. Much content is hashed where it holds nobody up.
+async fn read(wire: proto::CallRequest) -> Result<Call, Status> {
+    if wire.files.iter().map(|file| file.content.len()).sum::<usize>() < INLINE {
+        return wire::call(wire);
+    }
+    tokio::task::spawn_blocking(|| wire::call(wire)).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a call could not be read");
+        Err(status::internal(""))
+    })
 }
 
 pub(super) fn answer(recorded: &Recorded) -> Result<proto::Reply, Status> {

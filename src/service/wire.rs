@@ -52,6 +52,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     if id.is_none() {
         wrong.push(("call_id", "is not a UUID".to_owned()));
     }
+    wrong.extend(files::fault(&wire.output_files).map(|fault| ("output_files", fault)));
     let files = files::take(wire.files).unwrap_or_else(|fault| {
         wrong.push(("files", fault));
         Vec::new()

@@ -22,6 +22,7 @@ mod engine;
 mod faults;
 mod flood;
 mod measure;
+mod overshoot;
 mod policy;
 mod pool;
 mod stage;
@@ -33,8 +34,18 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 9] =
-    ["start", "dry", "policy", "worker", "warm", "pool", "sustained", "flood", "faults"];
+const ALL: [&str; 10] = [
+    "start",
+    "dry",
+    "policy",
+    "worker",
+    "warm",
+    "pool",
+    "sustained",
+    "overshoot",
+    "flood",
+    "faults",
+];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.
@@ -63,6 +74,7 @@ async fn run(name: &str) -> bool {
         "warm" => warm::run().await,
         "pool" => pool::run().await,
         "sustained" => sustained::run().await,
+        "overshoot" => overshoot::run().await,
         "flood" => return flood::run().await,
         _ => return faults::run().await,
     }

@@ -34,6 +34,11 @@ pool.half.hit                 >= 99
 pool.half.p50                 <  5
 pool.half.p99                 <  20
 sustained.ratio               >= 90
+overshoot.spin.p99            <  50
+overshoot.threads.p99         <  50
+overshoot.deaf.p99            <  50
+overshoot.stopped_group.p99   <  50
+overshoot.stopped_runner.p99  <  50
 flood.yes.growth              <  8
 flood.stderr.growth           <  8
 flood.one_line.growth         <  8

@@ -3,7 +3,8 @@
 # beside an engine that runs already, and stopped by its own process id.
 #
 #   tests/escape/engine.sh start DIR [IMAGE]...   prints unix://DIR/docker.sock; loads each IMAGE
-#                                                 (default: our three) from the engine that runs
+#                                                 (default: those of target/images.toml) from the
+#                                                 engine that runs
 #   tests/escape/engine.sh stop DIR               ends it, and removes DIR
 #
 # Exit code 3 says in the last line of standard error why gVisor cannot run here, so that a suite can
@@ -17,6 +18,9 @@
 # - The process limit counts threads of the host: about 15 of the file server and 25 of the kernel
 #   before the tool starts, then 2 or more for each guest thread. Below about 60 the sandbox does not
 #   start ("cannot read client sync file"); when it runs out later, the whole sandbox dies.
+# - System calls are filtered only with `--oci-seccomp`, and every refused call gives EPERM then, whatever
+#   error the profile names: an ENOSYS for clone3 must be left to the emulated kernel.
+# - The scratch disk (tmpfs) has its size, and no limit of files: statfs shows 0 inodes.
 # - The network is none twice: of the runtime (`--network=none`) and of the container.
 # - A memory limit kills the emulated kernel, so the whole sandbox: the runner reports nothing.
 # - `--bridge none --iptables=false` keeps this engine away from the host's network.
@@ -60,7 +64,12 @@ start() {
         fi
         sleep 0.1
     done
-    [ $# -gt 0 ] || set -- switchboard/runner:latest switchboard/shell:latest switchboard/python:latest
+    if [ $# -eq 0 ]; then
+        # By id: a tag may have moved on to the images of another build.
+        mapfile -t images < <(sed -n 's/^id = "\(.*\)"/\1/p' "$repo/target/images.toml")
+        [ ${#images[@]} -gt 0 ] || fail 1 "run sandbox-images/build.sh first"
+        set -- "${images[@]}"
+    fi
     for image in "$@"; do
         docker save "$image" | docker -H "$socket" load --quiet > /dev/null
     done

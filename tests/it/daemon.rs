@@ -53,8 +53,8 @@ impl Log {
         }
     }
 
-    fn len(&self) -> usize {
-        self.0.0.lock().unwrap().len()
+    fn lines(&self) -> Vec<String> {
+        self.0.0.lock().unwrap().clone()
     }
 }
 
@@ -69,10 +69,16 @@ pub(crate) struct Setup {
 impl Setup {
     /// The policies of the repository, and those of the tests beside them.
     pub(crate) fn new() -> Self {
+        Self::of(&["policies", "tests/fixtures/policies"])
+    }
+
+    /// The policies in these folders of the repository, later ones over earlier ones.
+    pub(crate) fn of(folders: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let policies = folder.path().join("policies");
-        copy(&Path::new(ROOT).join("policies"), &policies);
-        copy(&Path::new(ROOT).join("tests/fixtures/policies"), &policies);
+        for name in folders {
+            copy(&Path::new(ROOT).join(name), &policies);
+        }
         let instance = format!("test-{}", uuid::Uuid::new_v4().simple());
         Self { folder, config: String::new(), environment: Vec::new(), instance }
     }
@@ -266,7 +272,12 @@ impl Daemon {
 
     /// How many lines were logged so far.
     pub(crate) fn logged(&self) -> usize {
-        self.log.len()
+        self.log_lines().len()
+    }
+
+    /// What was logged so far.
+    pub(crate) fn log_lines(&self) -> Vec<String> {
+        self.log.lines()
     }
 
     /// Everything that was logged so far.

@@ -207,8 +207,8 @@ async fn a_manifest_can_fix_the_files_and_make_a_file_of_the_output() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_largest_files_pass_and_a_larger_message_is_refused() {
     let daemon = Setup::new()
-        .edit("sandbox/files.toml", "4MiB", "40MiB")
-        .edit("sandbox/files.toml", "64MiB", "256MiB")
+        .edit("sandbox/files.toml", "disk = \"4MiB\"", "disk = \"40MiB\"")
+        .edit("sandbox/files.toml", "memory = \"64MiB\"", "memory = \"256MiB\"")
         .edit("tools/probe-files.toml", "1MiB", "16MiB")
         .start()
         .await;

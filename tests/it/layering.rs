@@ -18,9 +18,10 @@ const ROOMS: [&str; 9] = [
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 7] = [
+const FENCES: [(&str, &[&str]); 8] = [
     ("bollard", &["sandbox"]),
     ("yamux", &["sandbox"]),
+    ("hickory_resolver", &["sandbox"]),
     ("cedar_policy", &["policy"]),
     ("jsonschema", &["schema"]),
     ("governor", &["admission"]),

@@ -58,6 +58,39 @@ async fn a_cancelled_call_ends_its_tool_and_is_recorded() {
     assert_eq!(status.code(), tonic::Code::Cancelled);
     assert!(begun.elapsed() < Duration::from_secs(5));
     recorded(&daemon, &id, "CANCELLED").await;
+    // The suite's engine is on this host, so the daemon sees the containers' control groups.
+    assert_eq!(run_of(&daemon, &id)["killed_by"], "cgroup");
+    let metrics = daemon.metrics().await;
+    assert!(metrics.contains("switchboard_sandbox_kills_total{by=\"cgroup\"} 1"), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_says_who_ended_a_tool() {
+    let daemon = Setup::new().start().await;
+    let ran = async |script: &str| {
+        let id = uuid::Uuid::new_v4().to_string();
+        let mut call = request("probe.sh", &json!({ "script": script }).to_string());
+        call.call_id.clone_from(&id);
+        let reply = parsed(&daemon.try_call(call).await.unwrap());
+        (code(&reply).to_owned(), run_of(&daemon, &id)["killed_by"].clone())
+    };
+    assert_eq!(ran("exit 3").await.1, serde_json::Value::Null);
+    let (end, by) = ran("yes").await;
+    assert_eq!((end.as_str(), by), ("OUTPUT_LIMIT", json!("runner")));
+    let (end, by) = ran("trap '' TERM; while :; do :; done").await;
+    assert_eq!(end, "TOOL_TIMEOUT");
+    // A busy machine may make the runner late for its own deadline; then the daemon acts.
+    assert!([json!("runner"), json!("cgroup")].contains(&by), "{by}");
+}
+
+/// What the ledger says of a call's run.
+fn run_of(daemon: &crate::daemon::Daemon, id: &str) -> serde_json::Value {
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let output = daemon.cli(&["ledger", "search", "--json", "--config", &config]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut records = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let found = records.find(|record: &serde_json::Value| record["call_id"] == id);
+    found.unwrap()["facts"]["run"].clone()
 }
 
 async fn recorded(daemon: &crate::daemon::Daemon, id: &str, expected: &str) {

@@ -158,12 +158,17 @@ fn assert_clean(what: &str, text: &str) {
         assert!(!text.contains(&value), "{what} holds `{value}`");
     }
     // At any offset in base64, as in the upstream's body.
-    let decoded = |skip: usize| {
-        let letters: String = text.chars().filter(char::is_ascii_graphic).skip(skip).collect();
-        letters
-    };
-    for skip in 0..4 {
-        assert!(!decoded(skip).contains(&STANDARD.encode(&KEY[..30])), "{what}");
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+    for letters in text.split(|c| !letter(c)).filter(|letters| letters.len() > 40) {
+        for skip in 0..4 {
+            let whole: Vec<u8> = letters.bytes().skip(skip).collect();
+            let (whole, _) = whole.as_chunks::<4>();
+            let bytes = STANDARD.decode(whole.concat()).unwrap();
+            let decoded = String::from_utf8_lossy(&bytes);
+            for value in [KEY, QUERY] {
+                assert!(!decoded.contains(value), "{what} holds `{value}` in base64");
+            }
+        }
     }
 }
 
@@ -183,6 +188,9 @@ fn hostile(setup: Setup, echo: &Echo, other: &Echo) -> Setup {
          {{ host = \"127.0.0.1\", port = {}, networks = [\"127.0.0.0/8\"] }}]\n",
         echo.port, other.port
     );
+    let trusted =
+        [echo, other].map(|one| std::fs::read_to_string(one.folder.path().join("ca.pem")).unwrap());
+    std::fs::write(echo.folder.path().join("ca.pem"), trusted.concat()).unwrap();
     let secret = FROM_ENV.replace("PORT", &echo.port.to_string());
     let setup = setup.edit("sandbox/python.toml", "egress = []", &rules).edit(
         "sandbox/python.toml",
@@ -213,7 +221,7 @@ async fn a_secret_reaches_its_host_and_is_found_nowhere_else() {
     assert_eq!(code(&reply), "SUCCESS", "{reply:#}");
     let head = echo.last();
     assert!(head.contains(&format!("\r\nAuthorization: Bearer {KEY}\r\n")), "{head}");
-    assert!(head.contains("api_key=query%2Dkey%2B9a8b7c6d5e4f "), "{head}");
+    assert!(head.contains("api_key=query-key%2B9a8b7c6d5e4f "), "{head}");
     let text = reply.to_string();
     assert!(text.contains("Bearer ****") && text.contains("api_key=****"), "{text}");
     assert_clean("the reply", &text);
@@ -442,7 +450,7 @@ fn what_works_offline_needs_the_form_of_a_secret_and_not_its_value() {
     let wide = FROM_ENV.replace("127.0.0.1:PORT", "*.example.com:443");
     let path = setup.policies().join("sandbox/orders.toml");
     let text = std::fs::read_to_string(&path).unwrap();
-    let (plain, _) = text.split_once("[secrets.").unwrap();
+    let (plain, _) = text.rsplit_once("[secrets.").unwrap();
     std::fs::write(&path, format!("{plain}{wide}")).unwrap();
     let (exit, told) = run(&lint);
     assert!(exit != 0 && told.contains("a secret is bound to exact hosts"), "{told}");

@@ -17,6 +17,7 @@ mod table;
 struct Arguments {
     languages: Vec<String>,
     layout: Layout,
+    page: u32,
     detail: Detail,
 }
 
@@ -66,9 +67,13 @@ fn main() -> ExitCode {
 
 fn run() -> io::Result<ExitCode> {
     let arguments: Arguments = serde_json::from_reader(io::stdin().lock())?;
+    let languages = arguments.languages.join("+");
+    // One page: a TIFF can list its pages in a circle.
+    let page = format!("tessedit_page_number={}", arguments.page.saturating_sub(1));
+    let mode = arguments.layout.mode();
     let mut tesseract = Command::new("tesseract")
         .arg(image()?)
-        .args(["-", "--psm", arguments.layout.mode(), "-l", &arguments.languages.join("+"), "tsv"])
+        .args(["-", "--psm", mode, "-l", &languages, "-c", &page, "tsv"])
         // More threads than the one processor of the sandbox only get in each other's way.
         .env("OMP_THREAD_LIMIT", "1")
         .stdin(Stdio::null())

@@ -1,6 +1,5 @@
 //! Tesseract's table of words in, text and words out. Every figure is in pixels of the image.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Columns of the table: level, page, block, paragraph, line, word, left, top, width, height,
@@ -22,7 +21,7 @@ struct Line {
     words: Vec<Word>,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq)]
 struct Word {
     text: String,
     /// Percent.
@@ -73,26 +72,25 @@ impl Read {
         let all = || self.lines.iter().flat_map(|line| &line.words);
         let count = u32::try_from(all().count()).unwrap_or(u32::MAX);
         let sum: f64 = all().map(|word| word.confidence).sum();
-        let mut told = json!({
-            "text": self.text(),
-            "confidence": if count == 0 { Value::Null } else { json!(round(sum / f64::from(count))) },
-        });
+        let mean = round(sum / f64::from(count.max(1)));
+        let confidence = if count == 0 { Value::Null } else { json!(mean) };
+        let text = self.text();
         if words {
-            told["words"] = self
-                .lines
-                .iter()
-                .zip(1_u32..)
-                .flat_map(|(line, number)| {
-                    line.words.iter().map(move |word| {
-                        json!({
-                            "text": word.text, "confidence": word.confidence, "box": word.r#box,
-                            "line": number,
-                        })
-                    })
-                })
-                .collect();
+            json!({"text": text, "confidence": confidence, "words": self.words()})
+        } else {
+            json!({"text": text, "confidence": confidence})
         }
-        told
+    }
+
+    fn words(&self) -> Vec<Value> {
+        let lines = self.lines.iter().zip(1_u32..);
+        let words =
+            lines.flat_map(|(line, number)| line.words.iter().map(move |word| (word, number)));
+        words
+            .map(|(Word { text, confidence, r#box }, line)| {
+                json!({"text": text, "confidence": confidence, "box": r#box, "line": line})
+            })
+            .collect()
     }
 
     /// Lines as they stand, with an empty one between paragraphs.

@@ -190,16 +190,8 @@ async fn attend(wire: &Wire, host: &Host, request: &Request, tool: Tool) -> Outc
         stopped = Some(Stopped::Output);
     }
     let exit = exit(launched, used.as_ref());
-    Outcome {
-        exit,
-        stopped,
-        used,
-        wall,
-        seen: output.seen(),
-        disk_full,
-        crowded,
-        given: Vec::new(),
-    }
+    let given = Vec::new();
+    Outcome { exit, stopped, used, wall, seen: output.seen(), disk_full, crowded, given }
 }
 
 /// What connects to a helper, besides its output.

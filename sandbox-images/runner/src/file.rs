@@ -55,8 +55,8 @@ pub enum Refused {
     TooLarge(u64),
     /// It is no regular file but this: `a symbolic link`, `a folder` and the like.
     NotRegular(String),
-    /// It has so many names: it may be another file than it seems.
-    Linked(u64),
+    /// It has more than one name, so it may be another file than it seems.
+    Linked,
     /// The tool was ended before it had finished.
     Ended,
     /// It could not be read, for this reason.

@@ -181,7 +181,7 @@ fn judge(stat: &Stat, room: u64) -> Result<u64, Refused> {
         return Err(Refused::NotRegular(kind.into()));
     }
     if stat.st_nlink != 1 {
-        return Err(Refused::Linked(u64::from(stat.st_nlink)));
+        return Err(Refused::Linked);
     }
     match u64::try_from(stat.st_size) {
         Ok(length) if length <= room => Ok(length),

@@ -8,7 +8,8 @@
 //!
 //! The daemon keeps its half of a call stream open until the result has come: closing or dropping
 //! the stream before cancels the call. The end of stdin ends the sandbox. PID 1 runs as root with
-//! the capabilities SETUID, SETGID and KILL, and tools as users from 10001 on without any.
+//! the capabilities SETUID, SETGID and KILL, and tools as users between 10001
+//! and 65535 without any.
 //!
 //! A call with files (only in the `call` tier) sends TAKE frames between the request and the first
 //! STDIN, and gets GIVE frames between the last output and the result. Both carry the contents of

@@ -17,6 +17,9 @@ use switchboard_runner::http;
 use crate::launch::Plan;
 use crate::spawner;
 
+/// Queued signals and timers of a tool; the kernel counts them for its user on the whole host.
+const SIGNALS: u64 = 256;
+
 /// Runs as the helper. Returns when there is no tool to become, or when it was the tool itself.
 pub(crate) fn main() -> ExitCode {
     prepare().map_or(ExitCode::FAILURE, serve)
@@ -69,7 +72,12 @@ fn prepare() -> io::Result<UnixStream> {
 /// What children inherit.
 pub(crate) fn restrict() -> io::Result<()> {
     set_no_new_privs(true)?;
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    let lower =
+        |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    lower(Resource::Core, 0)?;
+    // Linux takes any lower limit. gVisor refuses to set these two, and shares them with nobody.
+    lower(Resource::Msgqueue, 0).ok();
+    lower(Resource::Sigpending, SIGNALS).ok();
     Ok(())
 }
 

@@ -60,7 +60,7 @@ async fn supervise() -> io::Result<()> {
         cgroup: Cgroup::open(),
         launcher: Launcher::new(Rc::clone(&reaper)),
         reaper,
-        users: Users::default(),
+        users: Users::new(),
         opens,
         finish: Notify::new(),
     });

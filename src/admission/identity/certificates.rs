@@ -5,7 +5,7 @@ use rustls_pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
 use webpki::EndEntityCert;
 
-use super::{Caller, REMOTE};
+use super::{Caller, REMOTE, is_reserved};
 
 /// What the holder of a certificate is called.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -35,7 +35,8 @@ pub fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
 /// The caller that the first known of `names` stands for.
 pub(super) fn find(known: &[Certificate], names: &[String]) -> Option<Caller> {
     if known.is_empty() {
-        return names.first().map(|name| Caller::new(name.clone(), None, REMOTE, &[]));
+        let own = names.iter().find(|name| !is_reserved(name))?;
+        return Some(Caller::new(own.clone(), None, REMOTE, &[]));
     }
     names.iter().find_map(|name| {
         let found = known.iter().find(|one| one.san == *name);
@@ -45,9 +46,13 @@ pub(super) fn find(known: &[Certificate], names: &[String]) -> Option<Caller> {
     })
 }
 
+/// Whether a pattern stands for every URI below it.
+pub(super) fn is_below(pattern: &str) -> bool {
+    let start = pattern.strip_suffix("/*").unwrap_or_default();
+    start.contains("://") && !start.contains('*')
+}
+
 fn covers(pattern: &str, name: &str) -> bool {
-    let below = pattern.strip_suffix('*').filter(|start| start.contains("://"));
-    below.is_some_and(|start| {
-        start.ends_with('/') && name.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
-    })
+    let below = pattern.strip_suffix('*').filter(|_| is_below(pattern));
+    below.is_some_and(|start| name.strip_prefix(start).is_some_and(|rest| !rest.is_empty()))
 }

@@ -14,13 +14,16 @@ use jsonwebtoken::jwk::{Jwk, JwkSet, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
-use super::{Caller, REMOTE, Unproven};
+use super::{Caller, REMOTE, Unproven, is_reserved};
 use crate::admission::Error;
 use crate::config::duration;
 
 /// Longest token in bytes.
 const LONGEST: usize = 16 << 10;
+/// Longest name of a caller or tenant in bytes.
+const LONGEST_NAME: usize = 512;
 /// Longest that a token which may be used once can be valid: until then it is remembered.
 const LONGEST_ONCE: Duration = Duration::from_secs(24 * 3600);
 /// Tokens that are remembered at most; further ones are refused until some have expired.
@@ -69,17 +72,33 @@ const fn leeway() -> Duration {
 
 /// The ids of tokens that were used, with the second in which each expires.
 #[derive(Debug, Default)]
-pub(super) struct Used(Mutex<HashMap<String, i64>>);
+pub(super) struct Used(Mutex<Ids>);
+
+#[derive(Debug, Default)]
+struct Ids {
+    /// The hash of each id, and when it expires.
+    known: HashMap<[u8; 32], i64>,
+    swept: i64,
+}
 
 impl Used {
-    /// Notes a use; false when the token was used before, or nothing more can be remembered.
-    fn note(&self, id: String, expires: i64) -> bool {
+    /// Notes a use, the first one only.
+    fn note(&self, id: &str, expires: i64) -> Result<(), Unproven> {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.len() >= MOST_USED {
-            let now = Timestamp::now().as_second();
-            used.retain(|_, at| *at >= now);
+        let now = Timestamp::now().as_second();
+        if used.known.len() >= MOST_USED && used.swept != now {
+            used.swept = now;
+            used.known.retain(|_, at| *at >= now);
         }
-        used.len() < MOST_USED && used.insert(id, expires).is_none()
+        if used.known.len() >= MOST_USED {
+            tracing::error!("too many single-use tokens are remembered; none is taken for now");
+            return Err(Unproven::Unknown);
+        }
+        let id = Sha256::digest(id.as_bytes()).into();
+        match used.known.insert(id, expires) {
+            None => Ok(()),
+            Some(_) => Err(Unproven::Replayed),
+        }
     }
 }
 
@@ -162,10 +181,12 @@ impl Jwt {
     fn caller(&self, claims: &Map<String, Value>, used: &Used) -> Result<Caller, Unproven> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
         let name = text(&self.config.name_claim)
-            .filter(|name| !name.is_empty() && !name.chars().any(char::is_control))
+            .filter(|name| is_plain(name) && !is_reserved(name))
             .ok_or(Unproven::Malformed)?;
         let tenant = match &self.config.tenant_claim {
-            Some(claim) => Some(text(claim).filter(|t| !t.is_empty()).ok_or(Unproven::Malformed)?),
+            Some(claim) => {
+                Some(text(claim).filter(|tenant| is_plain(tenant)).ok_or(Unproven::Malformed)?)
+            }
             None => None,
         };
         let roles = match self.config.roles_claim.as_ref().and_then(|claim| claims.get(claim)) {
@@ -185,9 +206,7 @@ impl Jwt {
             }
             // Kept while the clock's leeway still lets it in.
             let until = Duration::try_from_secs_f64(expires + leeway).unwrap_or_default();
-            if !used.note(id, i64::try_from(until.as_secs()).unwrap_or(i64::MAX)) {
-                return Err(Unproven::Replayed);
-            }
+            used.note(&id, i64::try_from(until.as_secs()).unwrap_or(i64::MAX))?;
         }
         Ok(Caller::new(name, tenant.as_ref(), REMOTE, &roles))
     }
@@ -238,6 +257,10 @@ impl Key {
         let id = common.key_id.clone();
         (!algorithms.is_empty()).then_some(Self { id, algorithms, key })
     }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST_NAME && !text.chars().any(char::is_control)
 }
 
 fn header(token: &str) -> Option<Map<String, Value>> {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::{Caller, REMOTE, Unproven};
+use super::{Caller, REMOTE, Unproven, is_reserved};
 use crate::admission::Error;
 
 /// What tokens of ours start with, so that a leaked one is recognised.
@@ -92,6 +92,9 @@ impl Row {
         let Self { name, tenant, roles, sha256, expires } = self;
         if name.trim().is_empty() {
             return Err("a token has no name".to_owned());
+        }
+        if is_reserved(&name) {
+            return Err(format!("`{name}` is a name of callers on this machine; take another"));
         }
         let mut key = [0; 32];
         hex::decode_to_slice(&sha256, &mut key)

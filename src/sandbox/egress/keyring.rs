@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, BytesMut};
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use zeroize::Zeroizing;
 
 use super::address::special;
@@ -16,6 +16,9 @@ use super::rules::{Host, Target};
 use crate::catalog::{Placement, Secret};
 use crate::sandbox::secrets::Hidden;
 use crate::sandbox::veil::Veil;
+
+/// What must be escaped in a query: all but RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The secrets of one profile, with their values.
 #[derive(Debug, Default)]
@@ -72,9 +75,7 @@ impl Key {
         };
         let written = match &secret.place {
             Placement::Header { prefix, .. } => [prefix.as_bytes(), value.bytes()].concat(),
-            Placement::Query(_) => {
-                percent_encode(value.bytes(), NON_ALPHANUMERIC).to_string().into_bytes()
-            }
+            Placement::Query(_) => percent_encode(value.bytes(), RESERVED).to_string().into_bytes(),
             Placement::Basic { user } => {
                 let login = [user.as_bytes(), b":", value.bytes()].concat();
                 let login = Zeroizing::new(login);
@@ -151,7 +152,7 @@ impl Key {
         });
         let kept = kept.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("&");
         let and = if kept.is_empty() { "" } else { "&" };
-        let name = percent_encode(own.as_bytes(), NON_ALPHANUMERIC);
+        let name = percent_encode(own.as_bytes(), RESERVED);
         let value = String::from_utf8_lossy(self.written.bytes());
         Some(format!("{path}?{kept}{and}{name}={value}"))
     }

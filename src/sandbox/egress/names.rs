@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use hickory_resolver::config::{
     ResolverOpts,
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::dial::Refusal;
@@ -23,6 +24,9 @@ use super::rules::Host;
 const OLDEST: Duration = Duration::from_secs(60);
 /// Nor that there is none.
 const OLDEST_NONE: Duration = Duration::from_secs(5);
+
+/// Look-ups by the host at once; each has a thread.
+static LOOKUPS: Semaphore = Semaphore::const_new(32);
 
 type Answer = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
@@ -35,8 +39,14 @@ impl Resolver {
     pub(super) fn system() -> Self {
         Self(Arc::new(|name| {
             Box::pin(async move {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-                Ok(found.map(|address| address.ip()).collect())
+                // A look-up cannot be ended, so those that hang keep their place.
+                let place = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+                let look = move || {
+                    let _place = place;
+                    let found = (name.as_str(), 0).to_socket_addrs()?;
+                    Ok(found.map(|address| address.ip()).collect())
+                };
+                tokio::task::spawn_blocking(look).await.map_err(io::Error::other)?
             })
         }))
     }

@@ -44,6 +44,7 @@ fn limits_with(answer: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> 
 }
 
 /// A gate with these rules and no secrets.
+#[expect(clippy::needless_pass_by_value, reason = "most tests make the limits in place")]
 fn open(rules: &[EgressRule], limits: GateLimits) -> Gate {
     open_with(rules, &limits, Keyring::default())
 }

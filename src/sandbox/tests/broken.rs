@@ -231,6 +231,21 @@ async fn a_warning_at_create_is_an_error_and_the_container_goes() {
 }
 
 #[tokio::test]
+async fn an_engine_without_seccomp_runs_nothing() {
+    let fake = Fake::start(|asked| {
+        let without = r#"{"SecurityOptions":["name=apparmor","name=cgroupns"]}"#;
+        asked.ends_with("/info").then_some(Misdeed::Answer(StatusCode::OK, without))
+    });
+    let room = Room::open(fake.config()).await;
+    wait_until(|| fake.asked("/info") > 0).await;
+    wait_until(|| room.sandbox.readiness().borrow().reason.contains("seccomp")).await;
+    let errors = assert_refused(&room).await;
+    assert!(errors.iter().all(|error| error.failure().message.contains("seccomp")), "{errors:?}");
+    assert_eq!(fake.asked("/create"), 0);
+    stop(room).await;
+}
+
+#[tokio::test]
 async fn a_removal_that_fails_is_tried_again_and_then_left_to_the_sweep() {
     let fake = Fake::start(|asked| {
         let broken = Misdeed::Answer(StatusCode::INTERNAL_SERVER_ERROR, r#"{"message":"no"}"#);

@@ -133,14 +133,24 @@ fn a_login_and_wide_characters_are_masked() {
 }
 
 #[test]
-fn what_cannot_be_the_beginning_of_a_value_is_never_held_back() {
-    let veil = veil(&["s3cr3t-value"], &[]);
-    let mut cover = Cover::new(&veil);
-    assert_eq!(cover.push(b"data: 1\n\n"), "data: 1\n\n");
-    assert_eq!(cover.push(b"data: s3cr"), "data: ");
-    assert_eq!(cover.push(b"3t-valu"), "");
-    assert_eq!(cover.push(b"e and s3cr"), "************ and ");
-    assert_eq!(cover.finish(), "s3cr");
+fn what_is_held_back_does_not_tell_whether_it_is_the_beginning_of_a_value() {
+    let veil = veil(&["s3cr3t-value"], &["dXNlcjpzM2NyM3QtdmFsdWU"]);
+    let filler = "x".repeat(5000);
+    let settled = |end: &str| {
+        let mut cover = Cover::new(&veil);
+        let first = cover.push(filler.as_bytes()).len();
+        let then: Vec<_> = end.bytes().map(|byte| cover.push(&[byte]).len()).collect();
+        let rest = cover.finish().len();
+        assert_eq!(first + then.iter().sum::<usize>() + rest, filler.len() + end.len());
+        (first, then)
+    };
+    let plain = settled("no beginning at all");
+    assert!(plain.0 > 4000 && plain.1.iter().all(|bytes| *bytes == 1), "{plain:?}");
+    for end in ["s3cr3t-value", "s3cr3t-valux", "%73%33cr3t-v", "dXNlcjpzM2NyM", "\\u0073\\u0033c"]
+    {
+        let found = settled(end);
+        assert_eq!((found.0, &found.1[..12]), (plain.0, &plain.1[..12]), "{end}");
+    }
 }
 
 #[test]
@@ -158,7 +168,7 @@ fn a_hostile_text_can_neither_exhaust_the_stack_nor_grow_what_is_held() {
         let mut cover = Cover::new(&veil);
         let text = format!("{start}{}", filler.repeat(100_000));
         let settled = cover.push(text.as_bytes()).len();
-        assert!(text.len() - settled < 64, "{filler}: {} held", text.len() - settled);
+        assert!(text.len() - settled < 2000, "{filler}: {} held", text.len() - settled);
     }
 }
 

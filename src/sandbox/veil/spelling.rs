@@ -13,7 +13,7 @@ const BRANCHES: usize = 8;
 /// Longest HTML entity that is understood, from `&` to `;`.
 const ENTITY: usize = 10;
 /// Backslashes in a row that are read as one escape inside another.
-const NESTED: usize = 7;
+const NESTED: usize = 4;
 
 /// One way to write a value.
 pub(super) struct Form {
@@ -65,7 +65,7 @@ pub(super) fn login(text: &Hidden) -> Form {
 
 /// The base64 characters that hold nothing but `bytes`, when so many others stand before them.
 fn inside_base64(bytes: &[u8], before: usize) -> Vec<u8> {
-    let padded = Zeroizing::new([&[0, 0].get(..before).unwrap_or_default(), bytes].concat());
+    let padded = Zeroizing::new([[0, 0].get(..before).unwrap_or_default(), bytes].concat());
     let text = Zeroizing::new(STANDARD_NO_PAD.encode(&*padded).into_bytes());
     let first = (before * 8).div_ceil(6);
     let end = padded.len() * 8 / 6;
@@ -75,6 +75,17 @@ fn inside_base64(bytes: &[u8], before: usize) -> Vec<u8> {
 impl Form {
     fn new(text: Vec<u8>, kind: Kind) -> Self {
         Self { text: Zeroizing::new(text), kind }
+    }
+
+    /// The most bytes that a spelling of it takes.
+    pub(super) fn longest(&self) -> usize {
+        const ESCAPE: usize = if ENTITY > NESTED + 5 { ENTITY } else { NESTED + 5 };
+        let each = match self.kind {
+            Kind::Text => ESCAPE,
+            Kind::Base64 => ESCAPE + 2 * (NESTED + 1),
+            Kind::Exact => 1,
+        };
+        self.text.len() * each
     }
 
     /// Whether a text that begins with `byte` can begin with this form.
@@ -189,6 +200,7 @@ fn skip_breaks(text: &[u8]) -> &[u8] {
 }
 
 /// What stands at a place, and its length.
+#[derive(Clone, Copy)]
 enum Decoded {
     Is(u8, usize),
     Open,

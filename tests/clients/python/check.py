@@ -6,6 +6,7 @@ Starts the daemon with the policies of this repository, in a temporary folder, a
 """
 
 import contextlib
+import hashlib
 import json
 import pathlib
 import signal
@@ -161,6 +162,30 @@ def streams_output_before_the_reply(daemon):
     written = b"".join(event.output.data for event in events)
     assert b"seen" in written, written
     assert events[0].accepted.call_id == events[-1].reply.metadata.call_id
+
+
+@check
+def sends_files_and_gets_files(daemon):
+    code = (
+        "text = open('/tmp/in/a.txt').read()\n"
+        "open('/tmp/out/b.txt', 'w').write(text.upper()); result = len(text)"
+    )
+    files = {"a.txt": b"seen"}
+    reply = daemon.call("python.run", {"code": code}, files=files, output_files=["b.txt"])
+    assert reply.data_json == "4", reply
+    (given,) = reply.files
+    assert (given.name, given.content, given.media_type) == ("b.txt", b"SEEN", "text/plain"), given
+    (listed,) = json.loads(reply.json)["metadata"]["files"]
+    assert listed["sha256"] == given.sha256 == hashlib.sha256(b"SEEN").hexdigest(), listed
+    request = pb.CallRequest(
+        tool_name="python.run",
+        arguments_json=json.dumps({"code": code}),
+        files=[pb.File(name="a.txt", content=b"seen")],
+        output_files=["b.txt", "c.txt"],
+    )
+    reply = list(daemon.tools.CallStream(request, timeout=30))[-1].reply
+    assert reply.error.code == "EXECUTION_ERROR" and "`c.txt`" in reply.error.message, reply
+    assert [file.content for file in reply.files] == [b"SEEN"], reply
 
 
 @check

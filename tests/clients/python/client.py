@@ -59,6 +59,8 @@ class Client:
         defaults = [
             ("grpc.service_config", SERVICE_CONFIG),
             ("grpc.keepalive_time_ms", 30_000),
+            # Files come with a reply; the default is 4 MiB.
+            ("grpc.max_receive_message_length", 32 << 20),
             # gRPC's C core would send the path of a Unix socket as :authority, with `%2F` in it,
             # and an HTTP/2 server that reads RFC 3986 strictly resets such a stream.
             ("grpc.default_authority", "localhost"),
@@ -66,10 +68,14 @@ class Client:
         self.channel = grpc.insecure_channel(endpoint, options=[*defaults, *options])
         self.tools = pb_grpc.ToolServiceStub(self.channel)
 
-    def call(self, tool, arguments, timeout=30, **more):
-        """Runs one call and gives its Reply, whether it came as a response or with a status."""
+    def call(self, tool, arguments, timeout=30, files=None, **more):
+        """Runs one call and gives its Reply, whether it came as a response or with a status.
+
+        `files` maps names to bytes; `output_files=[...]` names what is wanted back.
+        """
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        request = pb.CallRequest(tool_name=tool, arguments_json=text, **more)
+        sent = [pb.File(name=name, content=content) for name, content in (files or {}).items()]
+        request = pb.CallRequest(tool_name=tool, arguments_json=text, files=sent, **more)
         try:
             return self.tools.Call(request, timeout=timeout).reply
         except grpc.RpcError as error:

@@ -64,8 +64,8 @@ async fn what_is_no_plain_file_is_refused_with_its_kind() {
     let expected = [
         link(),
         link(),
-        Refused::Linked(2),
-        Refused::Linked(2),
+        Refused::Linked,
+        Refused::Linked,
         kind("a FIFO"),
         kind("a folder"),
         link(),

@@ -86,7 +86,7 @@ impl Upstream {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.not_before = rcgen::date_time_ymd(year, 1, 1);
         params.not_after = rcgen::date_time_ymd(year, 12, 31);
-        let server = authority.server_with(params, Vec::new());
+        let server = authority.server_with(&params, Vec::new());
         Self::start("127.0.0.1:0", Some(server), Arc::new(script))
     }
 
@@ -98,7 +98,7 @@ impl Upstream {
         script: impl Fn(&Heard) -> Reply + Send + Sync + 'static,
     ) -> Arc<Self> {
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let server = authority.server_with(params, protocols);
+        let server = authority.server_with(&params, protocols);
         Self::start("127.0.0.1:0", Some(server), Arc::new(script))
     }
 
@@ -204,10 +204,14 @@ impl Authority {
 
     fn server(&self, name: &str) -> Arc<ServerConfig> {
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        self.server_with(params, Vec::new())
+        self.server_with(&params, Vec::new())
     }
 
-    fn server_with(&self, params: CertificateParams, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
+    fn server_with(
+        &self,
+        params: &CertificateParams,
+        protocols: Vec<Vec<u8>>,
+    ) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();

@@ -1,0 +1,57 @@
+//! What one caller may have of the containers at once, so that others find some too. Which of the
+//! waiting calls is next is decided by the pools.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Config, Error, Lack};
+
+/// When a call comes again that found the queue of its share full.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The share of one caller.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+/// A call that waits for a place; counts until it is dropped.
+struct Waiting<'s>(&'s AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Share {
+    pub(super) fn new(most: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Takes a place of the share, waiting for at most `patience`; `Ok(None)` when that was too short.
+    /// A share of everything needs no places: then the pools' queues hold the calls back.
+    pub(super) async fn enter(
+        &self,
+        patience: Duration,
+        config: &Config,
+    ) -> Result<Option<Option<OwnedSemaphorePermit>>, Error> {
+        if config.share() >= config.containers() {
+            return Ok(Some(None));
+        }
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(Some(Some(place)));
+        }
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if waiting >= usize::try_from(config.queue).unwrap_or(usize::MAX) {
+            return Err(Error::Busy { lack: Lack::Full { waiting }, retry_after: RETRY });
+        }
+        let place = tokio::time::timeout(patience, Arc::clone(&self.places).acquire_owned()).await;
+        Ok(place.ok().and_then(Result::ok).map(Some))
+    }
+}
