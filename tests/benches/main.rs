@@ -25,6 +25,7 @@ mod measure;
 mod overshoot;
 mod policy;
 mod pool;
+mod shell;
 mod stage;
 mod start;
 mod sustained;
