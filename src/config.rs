@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{admission, ledger, pipeline, sandbox, telemetry};
 
-pub use stamp::Stamp;
+pub use stamp::{Look, Stamp};
 
 /// The whole configuration. Relative paths are relative to the file's folder.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -56,7 +56,6 @@ use member::{Registry, Yard};
 use order::Order;
 use pool::Pools;
 use recipe::{Images, Owner, Recipe};
-use secrets::Vault;
 use sight::Seen;
 use teardown::Reaper;
 use teller::Teller;
@@ -70,8 +69,6 @@ pub use kill::Killer;
 pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
-/// Longest wait for the values of secrets.
-const SECRETS: Duration = Duration::from_secs(2);
 /// Longest drain.
 const DRAIN: Duration = Duration::from_secs(15);
 /// Added to the life of a container over what its age limits and the longest call allow.
@@ -124,7 +121,7 @@ impl Sandbox {
             pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
-            vault: Vault::default(),
+            vault: Arc::default(),
             evicted: Mutex::new(None),
             shares: Mutex::default(),
             capacity: Arc::new(Semaphore::new(config.containers())),
@@ -228,7 +225,7 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
-        let keyring = self.keyring(&order.profile).await?;
+        let keyring = self.hub.vault.fetch(&order.profile).await?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {
             Tier::Call => self.hub.take(&recipe, &order.who, patience).await?,
@@ -311,32 +308,6 @@ impl Sandbox {
             container: grant.holding.member().id.clone(),
             limits,
         })
-    }
-
-    /// The secrets of a profile. A file on a share that hangs holds up only the calls that need it.
-    async fn keyring(&self, profile: &Arc<Profile>) -> Result<Arc<Keyring>, Error> {
-        let vault = &self.hub.vault;
-        if profile.secrets.is_empty() {
-            return vault.keyring(profile);
-        }
-        let late = || Error::Config {
-            key: "secrets",
-            reason: format!(
-                "those of profile `{}` could not be read within {} s; look at where they are kept",
-                profile.name,
-                SECRETS.as_secs()
-            ),
-        };
-        let (hub, wanted) = (Arc::clone(&self.hub), Arc::clone(profile));
-        let read = async {
-            let place = vault.place().await?;
-            let read = tokio::task::spawn_blocking(move || {
-                let _place = place;
-                hub.vault.keyring(&wanted)
-            });
-            read.await.ok()
-        };
-        tokio::time::timeout(SECRETS, read).await.ok().flatten().ok_or_else(late)?
     }
 
     /// The verdict when there is no report.

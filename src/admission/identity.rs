@@ -213,18 +213,27 @@ impl Files {
     /// Reads each file by itself, so that a broken one holds back no revocation in the other; what
     /// cannot be read stays as it was in `old`.
     fn read(rules: &Rules, old: &Self) -> (Self, Result<(), Error>) {
-        let tokens = rules.tokens.as_deref().map(Tokens::read).transpose();
-        let jwt = rules.jwt.as_ref().map(Jwt::read).transpose();
         let mut fault = Ok(());
-        let tokens = tokens.map(|read| read.map(Arc::new)).unwrap_or_else(|error| {
-            fault = Err(error);
-            old.tokens.clone()
-        });
-        let jwt = jwt.map(|read| read.map(Arc::new)).unwrap_or_else(|error| {
-            fault = Err(error);
-            old.jwt.clone()
-        });
+        let tokens = rules.tokens.as_deref().map(Tokens::read).transpose();
+        let tokens = newest(tokens, old.tokens.as_ref(), &mut fault);
+        let jwt = rules.jwt.as_ref().map(Jwt::read).transpose();
+        let jwt = newest(jwt, old.jwt.as_ref(), &mut fault);
         (Self { tokens, jwt }, fault)
+    }
+}
+
+/// What was read; where that failed, notes why and keeps what there was.
+fn newest<T>(
+    read: Result<Option<T>, Error>,
+    old: Option<&Arc<T>>,
+    fault: &mut Result<(), Error>,
+) -> Option<Arc<T>> {
+    match read {
+        Ok(read) => read.map(Arc::new),
+        Err(error) => {
+            *fault = Err(error);
+            old.cloned()
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A file that goes with a call, or that a tool gives: content with name, media type and digest.
 //! Knows nothing of where it lies.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use bytes::Bytes;
@@ -10,6 +11,29 @@ use sha2::{Digest, Sha256};
 /// Whether a text can be the name of a file: 1 to 128 characters of `A-Z a-z 0-9 . _ -`, of which the
 /// first is neither `.` nor `-`, and the last no `.`.
 pub use switchboard_runner::file::is_name as is_file_name;
+
+/// Why some names cannot be those of the files of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadName<'n> {
+    /// It is no name of a file.
+    Illegal(&'n str),
+    /// It is there twice, whatever the case.
+    Twice(&'n str),
+}
+
+/// Checks that each name can be that of a file, and none is there twice, whatever the case.
+pub fn check_names<'n>(names: impl IntoIterator<Item = &'n String>) -> Result<(), BadName<'n>> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !is_file_name(name) {
+            return Err(BadName::Illegal(name));
+        }
+        if !seen.insert(name.to_ascii_lowercase()) {
+            return Err(BadName::Twice(name));
+        }
+    }
+    Ok(())
+}
 
 /// Most bytes of all files of one call together, each way. The wire's limits are made for it.
 pub const MAX_FILES_BYTES: u64 = 16 << 20;

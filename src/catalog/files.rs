@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::file::Fault;
 use super::units::Size;
 use super::{Limits, Profile, Target, Tier};
-use crate::call::{MAX_FILES, MAX_FILES_BYTES, is_file_name};
+use crate::call::{BadName, MAX_FILES, MAX_FILES_BYTES, check_names};
 
 /// What a file costs in the scratch file system beyond its content: it fills whole pages.
 const PAGE: u64 = 4096;
@@ -139,21 +139,16 @@ fn check_sizes(files: &Files) -> Result<(), Fault> {
 
 fn check_words(files: &Files) -> Result<(), Fault> {
     let names = files.give.iter().flat_map(|give| &give.names).chain(&files.stdout);
-    let mut seen: Vec<String> = Vec::new();
-    for name in names {
-        if !is_file_name(name) {
-            let message = format!(
+    check_names(names).map_err(|bad| {
+        let message = match bad {
+            BadName::Illegal(name) => format!(
                 "`{name}` is no name of a file; write 1 to 128 characters of `A-Z a-z 0-9 . _ -`, \
                  the first no `.` or `-`, the last no `.`"
-            );
-            return Err(Fault::new("files", message));
-        }
-        let folded = name.to_ascii_lowercase();
-        if seen.contains(&folded) {
-            return Err(Fault::new("files", format!("names `{name}` twice, whatever the case")));
-        }
-        seen.push(folded);
-    }
+            ),
+            BadName::Twice(name) => format!("names `{name}` twice, whatever the case"),
+        };
+        Fault::new("files", message)
+    })?;
     for media_type in files.take.iter().flat_map(|take| &take.media_types) {
         let legal = |part: &str| {
             !part.is_empty()

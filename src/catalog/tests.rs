@@ -4,6 +4,7 @@ mod documents;
 mod filters;
 mod folder;
 mod names;
+mod policies;
 mod requests;
 mod schemas;
 mod secrets;

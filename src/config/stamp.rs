@@ -2,6 +2,7 @@
 //! reads them out. Asks the file
 //! system at most once in a while, so that it may stand on the path of a call.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,13 +11,34 @@ use std::time::{Duration, Instant};
 /// How long an answer holds.
 const PAUSE: Duration = Duration::from_secs(5);
 
-type Look = Vec<Option<(u64, u64, i64, i64, (i64, i64))>>;
+/// What tells that a file is another one, or was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    device: u64,
+    inode: u64,
+    length: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Look {
+    /// The look of the file that has these metadata.
+    pub fn of(found: &Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            length: found.len(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
 
 /// What some files looked like when they were last read well.
 #[derive(Debug)]
 pub struct Stamp {
     files: Vec<PathBuf>,
-    seen: Mutex<(Instant, Look)>,
+    seen: Mutex<(Instant, Vec<Option<Look>>)>,
 }
 
 impl Stamp {
@@ -45,11 +67,7 @@ impl Stamp {
     }
 }
 
-fn look(files: &[PathBuf]) -> Look {
-    let each = |path: &PathBuf| {
-        let found = std::fs::metadata(path).ok()?;
-        let changed = (found.ctime(), found.ctime_nsec());
-        Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec(), changed))
-    };
-    files.iter().map(each).collect()
+/// A file that cannot be seen has no look.
+fn look(files: &[PathBuf]) -> Vec<Option<Look>> {
+    files.iter().map(|path| std::fs::metadata(path).ok().map(|found| Look::of(&found))).collect()
 }

@@ -34,7 +34,7 @@ pub(super) struct Hub {
     pub(super) pools: Mutex<Pools>,
     pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
     /// Values of secrets.
-    pub(super) vault: Vault,
+    pub(super) vault: Arc<Vault>,
     /// Why some profile can have no pool.
     pub(super) lacking: Mutex<Vec<String>>,
     /// One permit for every container that may exist.
@@ -178,8 +178,13 @@ impl Hub {
         patience: Duration,
     ) -> Result<Grant, Error> {
         let until = Instant::now() + patience;
-        let share = self.share(who).enter(patience, &self.config).await;
-        let share = share?.ok_or_else(|| self.waited(patience))?;
+        let share = match self.share(who) {
+            Some(share) => {
+                let place = share.enter(patience, &self.config).await?;
+                Some(place.ok_or_else(|| self.waited(patience))?)
+            }
+            None => None,
+        };
         let left = until.saturating_duration_since(Instant::now());
         let (taken, pool) = self.obtain(recipe, who, left).await?;
         let counted = Counted::new("in_use");
@@ -187,14 +192,19 @@ impl Hub {
         Ok(Grant { holding: Holding::Own(own), pool })
     }
 
-    /// The containers that one caller may have in use at once, so that others find some too.
-    fn share(&self, who: &Who) -> Arc<Share> {
+    /// The containers that one caller may have in use at once, so that others find some too; `None`
+    /// where that is all of them. Then the pools' queues hold the calls back.
+    fn share(&self, who: &Who) -> Option<Arc<Share>> {
+        let most = self.config.share();
+        if most >= self.config.containers() {
+            return None;
+        }
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if shares.len() >= REMEMBERED {
-            shares.retain(|_, share| Arc::strong_count(&share.places) > 1);
+            shares.retain(|_, share| Share::is_used(share));
         }
-        let most = self.config.share();
-        Arc::clone(shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Share::new(most))))
+        let share = shares.entry(Arc::clone(who)).or_insert_with(|| Arc::new(Share::new(most)));
+        Some(Arc::clone(share))
     }
 
     async fn obtain(

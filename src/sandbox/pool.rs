@@ -152,7 +152,7 @@ impl Pools {
             pool.gap = pool.launch / u32::try_from(config.parallel()).unwrap_or(1);
         }
         pool.waiting.push(who, deliver);
-        pool.shares.wait(who, pool.waiting.of(who), now);
+        pool.shares.wait(who, now);
         pool.measure(now);
         Ok(Asked::Waiting(delivery))
     }
@@ -183,9 +183,9 @@ impl Pools {
             .filter(may)
             .map(|pool| (pool.missing(now), pool))
             .filter(|(missing, _)| *missing > 0)
-            .max_by_key(|(missing, pool)| missing * 1000 / pool.target().max(1));
+            .max_by_key(|(missing, pool)| missing * 1000 / pool.target(now).max(1));
         let Some((missing, pool)) = wanting else { return Step::Rest };
-        let short = 2 * missing > pool.target();
+        let short = 2 * missing > pool.target(now);
         if !short && let Err(pause) = self.pace.take(self.arrivals.per_second(now), now) {
             return Step::Pause(pause);
         }
@@ -323,7 +323,7 @@ impl Pools {
             pool.peak.turn(now);
             let sum = all.entry(pool.recipe.name.clone()).or_default();
             sum.ready += pool.ready.len();
-            sum.target += pool.target();
+            sum.target += pool.target(now);
             sum.waiting += pool.calls_waiting();
             let each = pool.launch.as_secs_f64().max(f64::EPSILON);
             sum.refill = sum.refill.max(f64::from(u32::try_from(parallel).unwrap_or(1)) / each);

@@ -6,20 +6,23 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Error;
 use super::egress::Keyring;
 use crate::catalog::{Origin, Profile, Secret};
+use crate::config::Look;
 
 /// Longest value in bytes; headers of common servers end at 8 KiB.
 const LONGEST: usize = 8 << 10;
+/// Longest wait of a call for values.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Threads that read values for calls.
 const READERS: usize = 4;
 /// Shorter ones cannot be told apart from ordinary text, so they could not be masked in answers.
@@ -38,20 +41,11 @@ impl Hidden {
     }
 }
 
-/// What tells that a file is another one, or was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    length: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
-}
-
 /// A value as it was last read well.
 struct Held {
     value: Arc<Hidden>,
-    stamp: Option<Stamp>,
+    /// Of the file that it was read from; `None` to have it read again.
+    look: Option<Look>,
 }
 
 /// The values of one profile, made into what the gate needs.
@@ -103,15 +97,38 @@ impl Vault {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place among those who read values.
-    pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.readers).acquire_owned().await.ok()
+    /// The keyring of a profile for a call, without holding up other calls: a file on a share that
+    /// hangs costs one of a few threads, and the calls that need it a bounded wait.
+    pub(super) async fn fetch(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+    ) -> Result<Arc<Keyring>, Error> {
+        if profile.secrets.is_empty() {
+            return Ok(Arc::clone(&self.none));
+        }
+        let (vault, wanted) = (Arc::clone(self), Arc::clone(profile));
+        let read = async {
+            let place = Arc::clone(&self.readers).acquire_owned().await.ok()?;
+            let read = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                vault.keyring(&wanted)
+            });
+            read.await.ok()
+        };
+        let read = tokio::time::timeout(PATIENCE, read).await.ok().flatten();
+        read.unwrap_or_else(|| {
+            let reason = format!(
+                "those of profile `{}` could not be read within {} s; look at where they are kept",
+                profile.name,
+                PATIENCE.as_secs()
+            );
+            Err(Error::Config { key: "secrets", reason })
+        })
     }
 
     /// The keyring of a profile. A file that changed is read again; where that fails, the value that
     /// was read last stays in use and the log says so. An error only where there never was one.
     pub(super) fn keyring(&self, profile: &Arc<Profile>) -> Result<Arc<Keyring>, Error> {
-        // A file on a share that hangs holds up only the calls that need it.
         if profile.secrets.is_empty() {
             return Ok(Arc::clone(&self.none));
         }
@@ -129,7 +146,7 @@ impl Vault {
         shelves.rings.retain(|name, _| profiles.iter().any(|profile| profile.name == *name));
         shelves.lacking.clear();
         for held in shelves.held.values_mut() {
-            held.stamp = None;
+            held.look = None;
         }
         for profile in profiles.iter().filter(|profile| !profile.secrets.is_empty()) {
             // What could not be read is kept in `lacking`.
@@ -186,10 +203,10 @@ impl Shelves {
     /// The value of a secret: as it stands now, or as it was last read.
     fn value(&mut self, profile: &str, secret: &Secret) -> Result<Arc<Hidden>, String> {
         let held = self.held.get(&secret.from);
-        let known = held.and_then(|held| held.stamp);
+        let known = held.and_then(|held| held.look);
         let last = held.map(|held| Arc::clone(&held.value));
         let reason = match (read(&secret.from, known), last.clone()) {
-            (Ok(Some((value, stamp))), _) => return Ok(self.hold(&secret.from, value, stamp)),
+            (Ok(Some((value, look))), _) => return Ok(self.hold(&secret.from, value, look)),
             (Ok(None), Some(value)) => return Ok(value),
             (Ok(None), None) => "is not there".to_owned(),
             (Err(reason), _) => reason,
@@ -203,21 +220,21 @@ impl Shelves {
         last.ok_or(reason)
     }
 
-    fn hold(&mut self, origin: &Origin, value: Hidden, stamp: Option<Stamp>) -> Arc<Hidden> {
+    fn hold(&mut self, origin: &Origin, value: Hidden, look: Option<Look>) -> Arc<Hidden> {
         self.complaints.remove(origin);
         let same = self.held.get_mut(origin).filter(|held| held.value.bytes() == value.bytes());
         if let Some(held) = same {
-            held.stamp = stamp;
+            held.look = look;
             return Arc::clone(&held.value);
         }
         let value = Arc::new(value);
-        self.held.insert(origin.clone(), Held { value: Arc::clone(&value), stamp });
+        self.held.insert(origin.clone(), Held { value: Arc::clone(&value), look });
         value
     }
 }
 
 /// Reads a value; `None` when the file is still the one that `known` was taken of.
-fn read(origin: &Origin, known: Option<Stamp>) -> Result<Option<(Hidden, Option<Stamp>)>, String> {
+fn read(origin: &Origin, known: Option<Look>) -> Result<Option<(Hidden, Option<Look>)>, String> {
     match origin {
         Origin::Env(name) => {
             let missing = || {
@@ -234,7 +251,7 @@ fn read(origin: &Origin, known: Option<Stamp>) -> Result<Option<(Hidden, Option<
         Origin::File(path) => {
             let fail = |why: &str| format!("file `{}` {why}", path.display());
             let unread = |error: std::io::Error| fail(&format!("cannot be read: {error}"));
-            let now = stamp(&std::fs::metadata(path).map_err(unread)?);
+            let now = Look::of(&std::fs::metadata(path).map_err(unread)?);
             if known == Some(now) {
                 return Ok(None);
             }
@@ -251,24 +268,14 @@ fn read(origin: &Origin, known: Option<Stamp>) -> Result<Option<(Hidden, Option<
 }
 
 /// Opens a regular file; a pipe in its place does not block.
-fn open(path: &Path) -> std::io::Result<(File, Stamp)> {
+fn open(path: &Path) -> std::io::Result<(File, Look)> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(std::io::Error::other("it is no regular file"));
     }
-    Ok((file, stamp(&found)))
-}
-
-fn stamp(found: &std::fs::Metadata) -> Stamp {
-    Stamp {
-        device: found.dev(),
-        inode: found.ino(),
-        length: found.len(),
-        written: (found.mtime(), found.mtime_nsec()),
-        changed: (found.ctime(), found.ctime_nsec()),
-    }
+    Ok((file, Look::of(&found)))
 }
 
 /// Refuses what no header can carry, and what could not be found again in an answer.

@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The share of one caller.
 #[derive(Debug)]
 pub(super) struct Share {
-    pub(super) places: Arc<Semaphore>,
+    places: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
@@ -33,18 +33,19 @@ impl Share {
         Self { places: Arc::new(Semaphore::new(most)), waiting: AtomicUsize::new(0) }
     }
 
-    /// Takes a place of the share, waiting for at most `patience`; `Ok(None)` when that was too short.
-    /// A share of everything needs no places: then the pools' queues hold the calls back.
+    /// Whether a call has a place, or waits for one.
+    pub(super) fn is_used(share: &Arc<Self>) -> bool {
+        Arc::strong_count(share) > 1 || Arc::strong_count(&share.places) > 1
+    }
+
+    /// Takes a place of the share, waiting for at most `patience`; `None` when that was too short.
     pub(super) async fn enter(
         &self,
         patience: Duration,
         config: &Config,
-    ) -> Result<Option<Option<OwnedSemaphorePermit>>, Error> {
-        if config.share() >= config.containers() {
-            return Ok(Some(None));
-        }
+    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(Some(Some(place)));
+            return Ok(Some(place));
         }
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waiting = Waiting(&self.waiting);
@@ -52,6 +53,6 @@ impl Share {
             return Err(Error::Busy { lack: Lack::Full { waiting }, retry_after: RETRY });
         }
         let place = tokio::time::timeout(patience, Arc::clone(&self.places).acquire_owned()).await;
-        Ok(place.ok().and_then(Result::ok).map(Some))
+        Ok(place.ok().and_then(Result::ok))
     }
 }

@@ -5,6 +5,7 @@
 mod broken;
 mod egress;
 mod ends;
+mod exchange;
 mod figures;
 mod filter;
 mod gvisor;

@@ -1,20 +1,22 @@
 //! Are the files of a call those that its tool takes, and those it wants back those that the tool
 //! gives. Looks at names, sizes and media types; opens nothing.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use super::Violation;
-use crate::call::{Call, File, is_file_name};
+use crate::call::{BadName, Call, File, check_names};
 use crate::catalog::{Files, Give, Take, Tool};
 
 /// What is wrong with the files of a call.
 type Wrong = Box<Violation>;
 
 fn fault<T>(kind: &str, message: String, expected: Value, got: Value) -> Result<T, Wrong> {
+    Err(violation(kind, message, expected, got))
+}
+
+fn violation(kind: &str, message: String, expected: Value, got: Value) -> Wrong {
     let (pointer, kind) = (String::new(), kind.to_owned());
-    Err(Box::new(Violation { pointer, kind, message, expected, got }))
+    Box::new(Violation { pointer, kind, message, expected, got })
 }
 
 /// Checks the files of `call` against what `tool` declares.
@@ -26,7 +28,7 @@ pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), Wrong> {
             return fault("files", message, json!(0), json!(call.files.len()));
         };
         check_count(call.files.len(), take.count, "to send")?;
-        check_names(call.files.iter().map(|file| &file.facts.name))?;
+        check_names(call.files.iter().map(|file| &file.facts.name)).map_err(misnamed)?;
         check_taken(take, &call.files)?;
     }
     if !call.output_files.is_empty() {
@@ -35,7 +37,7 @@ pub(super) fn check(tool: &Tool, call: &Call) -> Result<(), Wrong> {
             return fault("output_files", message, json!(0), json!(call.output_files.len()));
         };
         check_count(call.output_files.len(), give.count, "to get")?;
-        check_names(call.output_files.iter())?;
+        check_names(&call.output_files).map_err(misnamed)?;
         check_wanted(give, &call.output_files)?;
     }
     Ok(())
@@ -49,27 +51,24 @@ fn check_count(count: usize, most: u32, what: &str) -> Result<(), Wrong> {
     fault("file_count", message, json!(most), json!(count))
 }
 
-/// Each name is allowed, and none is there twice, whatever the case.
-fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), Wrong> {
-    let mut seen = HashSet::new();
-    for name in names {
-        let shown: String = name.chars().take(200).collect();
-        if !is_file_name(name) {
+/// Says for a model what is wrong with the name of a file.
+fn misnamed(bad: BadName<'_>) -> Wrong {
+    let (message, got) = match bad {
+        BadName::Illegal(name) => {
+            let shown: String = name.chars().take(200).collect();
             let message = format!(
                 "{} is no name of a file; use 1 to 128 characters of `A-Z a-z 0-9 . _ -`, the first \
                  no `.` or `-`, the last no `.`",
                 json!(shown)
             );
-            return fault("file_name", message, Value::Null, json!(shown));
+            (message, json!(shown))
         }
-        let folded = name.to_ascii_lowercase();
-        if !seen.insert(folded) {
-            let message =
-                format!("`{name}` is there twice, whatever the case; name each file apart");
-            return fault("file_name", message, Value::Null, json!(name));
-        }
-    }
-    Ok(())
+        BadName::Twice(name) => (
+            format!("`{name}` is there twice, whatever the case; name each file apart"),
+            json!(name),
+        ),
+    };
+    violation("file_name", message, Value::Null, got)
 }
 
 fn check_taken(take: &Take, files: &[File]) -> Result<(), Wrong> {

@@ -1,18 +1,21 @@
 //! Files from and to the wire. Their names and types are checked by the schema room.
 
-use crate::call::File;
+use crate::call::{File, MAX_FILES};
 use crate::catalog;
 use crate::proto::tools as proto;
 
-/// Files of one call in one direction; no tool takes or gives more.
-const MOST: usize = 64;
 /// Bytes of a name or a media type. Shorter ones that are wrong are told to the model.
 const LONGEST: usize = 255;
 
+/// Whether no tool takes or gives so many.
+fn is_too_many(count: usize) -> bool {
+    u32::try_from(count).unwrap_or(u32::MAX) > MAX_FILES
+}
+
 /// What cannot be about names of files that a call wants.
 pub(super) fn fault(names: &[String]) -> Option<String> {
-    if names.len() > MOST {
-        return Some(format!("has {} names; at most {MOST}", names.len()));
+    if is_too_many(names.len()) {
+        return Some(format!("has {} names; at most {MAX_FILES}", names.len()));
     }
     let long = names.iter().position(|name| name.len() > LONGEST)?;
     Some(format!("{long} has a name of more than {LONGEST} bytes"))
@@ -21,8 +24,8 @@ pub(super) fn fault(names: &[String]) -> Option<String> {
 /// The files of a call; or what is wrong with them on the way. Hashes their content, which takes
 /// time when there is much of it.
 pub(super) fn take(files: Vec<proto::File>) -> Result<Vec<File>, String> {
-    if files.len() > MOST {
-        return Err(format!("has {} files; at most {MOST}", files.len()));
+    if is_too_many(files.len()) {
+        return Err(format!("has {} files; at most {MAX_FILES}", files.len()));
     }
     let long = |file: &proto::File| file.name.len() > LONGEST || file.media_type.len() > LONGEST;
     if let Some(long) = files.iter().position(long) {

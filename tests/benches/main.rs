@@ -26,6 +26,7 @@ mod measure;
 mod overshoot;
 mod policy;
 mod pool;
+mod shell;
 mod stage;
 mod start;
 mod sustained;

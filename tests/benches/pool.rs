@@ -25,7 +25,7 @@ use crate::trace::{Arrival, trace};
 const SEED: u64 = 20_261_129;
 /// How long each replay takes, and how much of its beginning is for the pools to learn from.
 const SECONDS: f64 = 50.0;
-const LEAD: f64 = 10.0;
+const LEAD: f64 = 20.0;
 /// Calls have so long; one that cannot be served in that time should be refused at once.
 const DEADLINE: Duration = Duration::from_secs(3);
 const BURST: usize = 100;

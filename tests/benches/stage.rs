@@ -11,6 +11,7 @@ use switchboard::proto::tools::tool_service_client::ToolServiceClient;
 use tonic::transport::Channel;
 
 use crate::daemon::{Setup, request};
+use crate::shell;
 
 /// Memory limit of the bench's own profile; no other has it, so its pool is its own.
 pub const MEMORY_MIB: i64 = 96;
@@ -31,21 +32,6 @@ min = 8
 max = 8
 "#;
 
-const TOOL: &str = r#"
-name = "bench.sh"
-description = "Runs a shell script. For benches."
-profile = "bench"
-risk = "read"
-[input_schema]
-type = "object"
-required = ["script"]
-additionalProperties = false
-properties.script = { type = "string", description = "What sh runs." }
-[command]
-argv = ["sh", "-c", "{/script}"]
-stdin = "none"
-"#;
-
 /// Rates that no bench reaches; in-flight limits as by default.
 const WIDE: &str = "[admission]\ncalls_per_second = 1000000\ncalls_per_second_per_caller = 1000000";
 
@@ -54,7 +40,7 @@ pub fn setup() -> Setup {
     Setup::new()
         .config(WIDE)
         .policy("sandbox/bench.toml", PROFILE)
-        .policy("tools/bench-sh.toml", TOOL)
+        .policy("tools/bench-sh.toml", &shell::tool("bench.sh", "bench"))
 }
 
 pub type Client = ToolServiceClient<Channel>;

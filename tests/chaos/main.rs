@@ -27,6 +27,8 @@ mod fire;
 #[path = "../benches/measure.rs"]
 mod measure;
 mod orphans;
+#[path = "../benches/shell.rs"]
+mod shell;
 mod stage;
 
 use std::process::ExitCode;

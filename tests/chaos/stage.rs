@@ -9,6 +9,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::daemon::{Setup, eventually};
 use crate::engine::Engine;
+use crate::shell;
 
 /// For calls that are to reach their wall time. What is not meant to has a wall that it does not
 /// reach on a busy machine either, and is otherwise equal, so that the containers are the same.
@@ -44,21 +45,6 @@ port = PORT
 networks = ["127.0.0.0/8"]
 "#;
 
-const SH: &str = r#"
-name = "chaos.sh"
-description = "Runs a shell script. For the calls under fire."
-profile = "shell"
-risk = "read"
-[input_schema]
-type = "object"
-required = ["script"]
-additionalProperties = false
-properties.script = { type = "string", description = "What sh runs." }
-[command]
-argv = ["sh", "-c", "{/script}"]
-stdin = "none"
-"#;
-
 const GET: &str = r#"
 name = "chaos.get"
 description = "Gets a word back from a server. For the calls under fire."
@@ -91,16 +77,14 @@ impl Stage {
         std::fs::remove_file(setup.policies().join("cedar/probe.cedar")).unwrap();
         let sandbox =
             format!("[sandbox]\nengine = \"{}\"\nqueue_wait_ms = 20000", engine.endpoint());
-        let patient = SH.replace("chaos.sh", "chaos.patient");
-        let patient = patient.replace("profile = \"shell\"", "profile = \"patient\"");
         let setup = setup
             .config(&sandbox)
             .config("[telemetry]\nlog = \"warn\"")
             .policy("sandbox/shell.toml", SHELL)
             .policy("sandbox/patient.toml", &SHELL.replace("2s", "20s"))
             .policy("sandbox/reach.toml", &REACH.replace("PORT", &port))
-            .policy("tools/sh.toml", SH)
-            .policy("tools/patient.toml", &patient)
+            .policy("tools/sh.toml", &shell::tool("chaos.sh", "shell"))
+            .policy("tools/patient.toml", &shell::tool("chaos.patient", "patient"))
             .policy("tools/get.toml", &GET.replace("PORT", &port));
         Self { setup }
     }

@@ -74,8 +74,7 @@ async fn engine(engine: &Engine, finding: &mut Finding) {
     let wire = Wire::lay(&engine.endpoint);
     let sandbox = format!("{}\nengine_timeout_ms = 2000\nqueue_wait_ms = 2000", wire.line());
     let daemon = engine.setup_with(&sandbox).start().await;
-    let mut stream = daemon.client().await.call_stream(sleeper()).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(sleeper()).await;
     wire.set(Mode::Frozen);
     let begun = Instant::now();
     let mut last = String::new();

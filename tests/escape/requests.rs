@@ -29,14 +29,19 @@ pub(crate) struct Calls {
     pub(crate) hold: Hold,
 }
 
+/// What is watched from outside while the program of a probe runs; title and class are the program's.
+const fn part(number: u32, hold: Hold) -> Calls {
+    Calls { number, title: "", class: "", hold }
+}
+
 const ALL: &[Calls] = &[
-    Calls { number: 1, title: "", class: "", hold: |scene| Box::pin(watch::neighbours(scene)) },
-    Calls { number: 4, title: "", class: "", hold: |scene| Box::pin(watch::processor(scene)) },
-    Calls { number: 7, title: "", class: "", hold: |scene| Box::pin(watch::flood(scene)) },
-    Calls { number: 16, title: "", class: "", hold: |scene| Box::pin(watch::log(scene)) },
-    Calls { number: 17, title: "", class: "", hold: |scene| Box::pin(watch::files(scene)) },
-    Calls { number: 25, title: "", class: "", hold: |scene| Box::pin(watch::image(scene)) },
-    Calls { number: 28, title: "", class: "", hold: |scene| Box::pin(watch::channels(scene)) },
+    part(1, |scene| Box::pin(watch::neighbours(scene))),
+    part(4, |scene| Box::pin(watch::processor(scene))),
+    part(7, |scene| Box::pin(watch::flood(scene))),
+    part(16, |scene| Box::pin(watch::log(scene))),
+    part(17, |scene| Box::pin(watch::files(scene))),
+    part(25, |scene| Box::pin(watch::image(scene))),
+    part(28, |scene| Box::pin(watch::channels(scene))),
     Calls {
         number: 29,
         title: "cwd and program through /proc/self/fd, CVE-2024-21626",
@@ -55,13 +60,13 @@ const ALL: &[Calls] = &[
         class: "SandboxEscapeBench runtime",
         hold: |scene| Box::pin(smuggle::images(scene)),
     },
-    Calls { number: 37, title: "", class: "", hold: |scene| Box::pin(watch::network(scene)) },
-    Calls { number: 38, title: "", class: "", hold: |scene| Box::pin(gate::metadata(scene)) },
-    Calls { number: 39, title: "", class: "", hold: |scene| Box::pin(gate::names(scene)) },
-    Calls { number: 40, title: "", class: "", hold: |scene| Box::pin(gate::rebinding(scene)) },
-    Calls { number: 41, title: "", class: "", hold: |scene| Box::pin(gate::disguises(scene)) },
-    Calls { number: 42, title: "", class: "", hold: |scene| Box::pin(gate::neighbours(scene)) },
-    Calls { number: 43, title: "", class: "", hold: |scene| Box::pin(gate::secrets(scene)) },
+    part(37, |scene| Box::pin(watch::network(scene))),
+    part(38, |scene| Box::pin(gate::metadata(scene))),
+    part(39, |scene| Box::pin(gate::names(scene))),
+    part(40, |scene| Box::pin(gate::rebinding(scene))),
+    part(41, |scene| Box::pin(gate::disguises(scene))),
+    part(42, |scene| Box::pin(gate::neighbours(scene))),
+    part(43, |scene| Box::pin(gate::secrets(scene))),
     Calls {
         number: 44,
         title: "daemon killed at any moment; engine stopped, full",

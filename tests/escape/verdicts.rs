@@ -161,8 +161,7 @@ async fn end(site: &Site, row: &Row) -> Run {
     let mut call = request("attack", &given.to_string());
     let id = uuid::Uuid::new_v4().to_string();
     call.call_id.clone_from(&id);
-    let mut stream = site.daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = site.daemon.running(call).await;
     strike(site, row.from, &id).await;
     let mut reply = Value::Null;
     while let Some(event) = stream.next().await {

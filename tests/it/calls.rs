@@ -229,8 +229,7 @@ async fn a_caller_beyond_its_rate_is_told_when_to_come_back() {
 async fn a_caller_with_too_many_calls_in_flight_is_refused_and_the_running_one_goes_on() {
     let daemon = Setup::new().config("[admission]\nin_flight_per_caller = 1").start().await;
     let slow = request("probe.slow", "{\"script\":\"sleep 1; echo unharmed\"}");
-    let mut stream = daemon.client().await.call_stream(slow).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(slow).await;
     let status = daemon.try_call(request("probe.sh", "{\"script\":\"true\"}")).await.unwrap_err();
     assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status:?}");
     let details = tonic_types::StatusExt::get_error_details(&status);

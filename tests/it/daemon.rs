@@ -9,11 +9,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use switchboard::proto::tools::call_event::Event;
 use switchboard::proto::tools::tool_service_client::ToolServiceClient;
-use switchboard::proto::tools::{CallRequest, Reply};
+use switchboard::proto::tools::{CallEvent, CallRequest, Reply};
 use tempfile::TempDir;
-use tonic::Status;
+use tokio_stream::StreamExt;
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Status, Streaming};
 
 pub(crate) const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_switchboard");
@@ -252,6 +254,13 @@ impl Daemon {
         parsed(&self.try_call(request(tool, &arguments.to_string())).await.unwrap())
     }
 
+    /// Starts a call, and waits until its tool runs; what comes after that is in the stream.
+    pub(crate) async fn running(&self, call: CallRequest) -> Streaming<CallEvent> {
+        let mut stream = self.client().await.call_stream(call).await.unwrap().into_inner();
+        while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+        stream
+    }
+
     pub(crate) async fn try_call(&self, request: CallRequest) -> Result<Reply, Status> {
         Ok(self.client().await.call(request).await?.into_inner().reply.unwrap())
     }
@@ -333,6 +342,15 @@ pub(crate) fn containers(instance: &str) -> Vec<String> {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// The status that a stream ends with.
+pub(crate) async fn failure(mut stream: Streaming<CallEvent>) -> Status {
+    loop {
+        if let Err(status) = stream.next().await.unwrap() {
+            break status;
+        }
+    }
 }
 
 pub(crate) fn request(tool: &str, arguments: &str) -> CallRequest {

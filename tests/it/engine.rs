@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use switchboard::proto::tools::call_event::Event;
 use tokio::net::{UnixListener, UnixStream};
-use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use crate::daemon::{Setup, code, eventually, parsed, request};
+use crate::daemon::{Setup, code, eventually, failure, parsed, request};
 
 /// A way to the real engine that can be cut.
 struct Wire {
@@ -50,15 +48,10 @@ async fn an_engine_that_vanishes_ends_the_call_and_is_found_again() {
     let daemon =
         setup.config(&format!("[sandbox]\nengine = \"unix://{}\"", path.display())).start().await;
     let call = request("probe.slow", &json!({ "script": "sleep 25" }).to_string());
-    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let stream = daemon.running(call).await;
     let begun = Instant::now();
     let path = wire.cut();
-    let status = loop {
-        if let Err(status) = stream.next().await.unwrap() {
-            break status;
-        }
-    };
+    let status = failure(stream).await;
     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
     let details = tonic_types::StatusExt::get_error_details(&status);
     assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");

@@ -44,8 +44,7 @@ async fn a_cancelled_call_ends_its_tool_and_is_recorded() {
     let daemon = Setup::new().start().await;
     let id = uuid::Uuid::new_v4().to_string();
     let call = CallRequest { call_id: id.clone(), ..sh("sleep 20") };
-    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(call).await;
     let begun = Instant::now();
     let cancelled = daemon.client().await.cancel(CancelRequest { call_id: id.clone() }).await;
     assert!(cancelled.unwrap().into_inner().cancelled);
@@ -117,8 +116,7 @@ async fn a_caller_that_goes_away_takes_its_container_along() {
     let daemon = Setup::new().start().await;
     let id = uuid::Uuid::new_v4().to_string();
     let call = CallRequest { call_id: id.clone(), ..sh("sleep 20") };
-    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let stream = daemon.running(call).await;
     drop(stream);
     recorded(&daemon, &id, "CANCELLED").await;
     eventually("no tool sleeps on", || async { !host_runs("sleep 20") }).await;
@@ -201,9 +199,7 @@ async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_lets_running_calls_end_takes_no_new_ones_and_removes_every_container() {
     let mut daemon = Setup::new().start().await;
-    let mut stream =
-        daemon.client().await.call_stream(sh("sleep 1; echo finished")).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(sh("sleep 1; echo finished")).await;
     let mut late = daemon.client().await;
     daemon.signal("TERM");
     daemon.log_line(0, "draining");
@@ -231,8 +227,7 @@ async fn sigterm_lets_running_calls_end_takes_no_new_ones_and_removes_every_cont
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_outlives_the_grace_is_cancelled() {
     let mut daemon = Setup::new().config("[server]\ndrain_grace = \"500ms\"").start().await;
-    let mut stream = daemon.client().await.call_stream(sh("sleep 23")).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let _stream = daemon.running(sh("sleep 23")).await;
     daemon.signal("TERM");
     assert_eq!(daemon.wait(), Some(0));
     assert!(daemon.containers().is_empty());
@@ -312,9 +307,7 @@ async fn sighup_alone_reloads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn draining_is_unready_but_alive() {
     let mut daemon = Setup::new().start().await;
-    let mut stream =
-        daemon.client().await.call_stream(sh("sleep 2; echo finished")).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(sh("sleep 2; echo finished")).await;
     let url = format!("http://{}", daemon.address("metrics"));
     daemon.signal("TERM");
     eventually("readiness tells it", || async { http(&format!("{url}/readyz")).await.0 == 503 })

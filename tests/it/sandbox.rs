@@ -11,7 +11,7 @@ use switchboard::proto::tools::call_event::output::Stream;
 use tokio_stream::StreamExt;
 use tonic::Code;
 
-use crate::daemon::{Daemon, Setup, code, eventually, parsed, request};
+use crate::daemon::{Daemon, Setup, code, eventually, failure, parsed, request};
 
 async fn sh(daemon: &Daemon, script: &str) -> Value {
     daemon.call("probe.sh", &json!({ "script": script })).await
@@ -69,16 +69,11 @@ async fn a_child_that_the_kernel_kills_is_told_and_does_not_fail_its_parent() {
 async fn a_container_that_is_killed_from_outside_is_neither_slow_nor_too_large() {
     let daemon = Setup::new().start().await;
     let call = request("probe.slow", "{\"script\":\"sleep 24\"}");
-    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let stream = daemon.running(call).await;
     let all = daemon.containers();
     let killed = std::process::Command::new("docker").arg("kill").args(&all).output().unwrap();
     assert!(!killed.stdout.is_empty(), "{killed:?}");
-    let status = loop {
-        if let Err(status) = stream.next().await.unwrap() {
-            break status;
-        }
-    };
+    let status = failure(stream).await;
     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
     let details = tonic_types::StatusExt::get_error_details(&status);
     assert_eq!(details.error_info().unwrap().reason, "SANDBOX_UNAVAILABLE");
@@ -93,8 +88,7 @@ async fn a_container_that_is_killed_from_outside_is_neither_slow_nor_too_large()
 async fn a_lost_call_that_may_have_changed_something_is_not_one_to_send_again() {
     let daemon = Setup::new().start().await;
     let call = request("python.run", "{\"code\":\"import time; time.sleep(2.9)\"}");
-    let mut stream = daemon.client().await.call_stream(call).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Started(_))) {}
+    let mut stream = daemon.running(call).await;
     let all = daemon.containers();
     let killed = std::process::Command::new("docker").arg("kill").args(&all).output().unwrap();
     assert!(!killed.stdout.is_empty(), "{killed:?}");

@@ -4,47 +4,18 @@
 use std::fs;
 use std::path::Path;
 
-use crate::catalog::{Catalog, Condition, Seccomp, Usable};
+use super::policies::Policies;
+use crate::catalog::{Catalog, Condition, Seccomp};
 
 const SMALL: &str = "[[allow]]\nwhy = 'to read'\ncalls = ['read', 'close']\n";
 
-struct Policies(tempfile::TempDir);
-
-impl Policies {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["seccomp", "sandbox"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.root().join(name), text).unwrap();
-    }
-
-    fn load(&self) -> Catalog {
-        self.load_with(None)
-    }
-
-    fn load_with(&self, previous: Option<&Catalog>) -> Catalog {
-        let usable: Usable<'_> = &|_| Ok(());
-        let previous = previous.map(|catalog| (catalog, usable));
-        Catalog::load_with(self.root(), &|_| Some("id".to_owned()), previous)
-    }
-
-    /// The one problem of this seccomp file.
-    fn wrong(&self, text: &str) -> String {
-        self.write("seccomp/small.toml", text);
-        let catalog = self.load();
-        let [problem] = catalog.problems() else { panic!("{:?}", catalog.problems()) };
-        assert_eq!(problem.file, "seccomp/small.toml");
-        format!("{}: {}", problem.place, problem.message)
-    }
+/// The one problem of this seccomp file.
+fn wrong(policies: &Policies, text: &str) -> String {
+    policies.write("seccomp/small.toml", text);
+    let catalog = policies.load();
+    let [problem] = catalog.problems() else { panic!("{:?}", catalog.problems()) };
+    assert_eq!(problem.file, "seccomp/small.toml");
+    format!("{}: {}", problem.place, problem.message)
 }
 
 fn filter(catalog: &Catalog) -> Seccomp {
@@ -91,7 +62,7 @@ fn a_broken_file_is_named_and_its_last_good_state_stays() {
     policies.write("sandbox/plain.toml", "image = 'shell'\nseccomp = 'small'\n");
     let good = policies.load();
     policies.write("seccomp/small.toml", &SMALL.replace("calls", "cals"));
-    let kept = policies.load_with(Some(&good));
+    let kept = policies.reload(&good);
     assert_eq!(filter(&kept), filter(&good));
     let [problem] = kept.problems() else { panic!("{:?}", kept.problems()) };
     assert_eq!(problem.file, "seccomp/small.toml");
@@ -177,7 +148,7 @@ fn what_would_not_hold_as_written_is_refused() {
         ),
     ];
     for (text, expected) in table {
-        let told = policies.wrong(&text);
+        let told = wrong(&policies, &text);
         assert!(told.contains(expected), "{text} gave {told}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::policies::{Policies, image};
 use crate::admission::{Admitted, Caller};
 use crate::call::{Call, Code};
 use crate::catalog::{Catalog, Error, Risk, Target, Tool, lint};
@@ -28,45 +29,22 @@ argv = ['wc', '{/text}']
 const DOCUMENT: &str = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\nservers: [{url: 'https://a.example'}]\npaths:
   /orders/{id}: {get: {operationId: orders/get, parameters: [{name: id, in: path, required: true, schema: {type: string}}]}, delete: {operationId: orders/delete, parameters: [{name: id, in: path, required: true, schema: {type: string}}]}}\n";
 
-struct Policies(tempfile::TempDir);
-
-impl Policies {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["tools", "openapi", "sandbox"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        let policies = Self(folder);
-        policies.write("sandbox/plain.toml", PROFILE);
-        policies
-    }
-
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.root().join(name), text).unwrap();
-    }
-
-    fn load(&self) -> Catalog {
-        Catalog::load(self.root(), &image)
-    }
-
-    /// The one problem of this manifest.
-    fn wrong(&self, manifest: &str) -> String {
-        self.write("tools/t.toml", manifest);
-        let catalog = self.load();
-        assert!(catalog.tools().is_empty());
-        let problem = &catalog.problems()[0];
-        assert_eq!(problem.file, "tools/t.toml");
-        assert!(problem.fatal);
-        format!("{}: {}", problem.place, problem.message)
-    }
+/// A folder with one profile, `plain`.
+fn plain() -> Policies {
+    let policies = Policies::new();
+    policies.write("sandbox/plain.toml", PROFILE);
+    policies
 }
 
-fn image(name: &str) -> Option<String> {
-    (name == "python").then(|| "sha256:1".to_owned())
+/// The one problem of this manifest.
+fn wrong(policies: &Policies, manifest: &str) -> String {
+    policies.write("tools/t.toml", manifest);
+    let catalog = policies.load();
+    assert!(catalog.tools().is_empty());
+    let problem = &catalog.problems()[0];
+    assert_eq!(problem.file, "tools/t.toml");
+    assert!(problem.fatal);
+    format!("{}: {}", problem.place, problem.message)
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
@@ -75,7 +53,7 @@ fn names(catalog: &Catalog) -> Vec<&str> {
 
 #[test]
 fn a_manifest_becomes_a_tool_with_the_documented_defaults() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("tools/text.count.toml", MANIFEST);
     let catalog = policies.load();
     assert_eq!(catalog.problems(), []);
@@ -95,8 +73,8 @@ fn a_manifest_becomes_a_tool_with_the_documented_defaults() {
 
 #[test]
 fn what_is_wrong_with_a_manifest_is_named() {
-    let policies = Policies::new();
-    let replaced = |from: &str, to: &str| policies.wrong(&MANIFEST.replace(from, to));
+    let policies = plain();
+    let replaced = |from: &str, to: &str| wrong(&policies, &MANIFEST.replace(from, to));
     let said = |got: String, parts: &[&str]| {
         assert!(parts.iter().all(|part| got.contains(part)), "{got}");
     };
@@ -119,8 +97,8 @@ fn what_is_wrong_with_a_manifest_is_named() {
     );
     said(replaced("maxLength = 100", "'$ref' = 'http://a.example/x'"), &["leaves the schema"]);
     said(replaced("[command]\nargv = ['wc', '{/text}']\n", ""), &["neither"]);
-    said(policies.wrong("name = "), &["line 1"]);
-    said(policies.wrong(""), &["description"]);
+    said(wrong(&policies, "name = "), &["line 1"]);
+    said(wrong(&policies, ""), &["description"]);
     policies.write("tools/t.toml", "x");
     fs::write(policies.root().join("tools/t.toml"), [0xff, 0xfe]).unwrap();
     assert!(policies.load().problems()[0].message.contains("UTF-8"));
@@ -128,7 +106,7 @@ fn what_is_wrong_with_a_manifest_is_named() {
 
 #[test]
 fn files_of_a_manifest_are_checked_against_its_sandbox() {
-    let policies = Policies::new();
+    let policies = plain();
     let with = |files: &str| format!("{MANIFEST}\n{files}");
     policies.write(
         "tools/t.toml",
@@ -152,14 +130,14 @@ fn files_of_a_manifest_are_checked_against_its_sandbox() {
         ("[files.give]\nbytes = '1MiB'\nnames = ['a', 'A']", &["files", "`A` twice"]),
         ("[files.take]\ncount = 1\nbytes = '1MiB'\nmedia_types = ['png']", &["`png`", "image/png"]),
     ] {
-        let got = policies.wrong(&with(files));
+        let got = wrong(&policies, &with(files));
         assert!(parts.iter().all(|part| got.contains(part)), "{got}");
     }
 }
 
 #[test]
 fn a_schema_can_be_json_text_or_a_file_inside_the_folder() {
-    let policies = Policies::new();
+    let policies = plain();
     let head = "description = 'Says hello to somebody'\nrisk = 'read'\nprofile = 'plain'\n";
     let tail = "[command]\nargv = ['true']\n";
     policies
@@ -179,7 +157,7 @@ fn a_schema_can_be_json_text_or_a_file_inside_the_folder() {
 
 #[test]
 fn recursive_pointers_of_a_manifest_count_from_its_schema() {
-    let policies = Policies::new();
+    let policies = plain();
     let schema = r##"{"type":"object","properties":{"stops":{"type":"array","items":{"type":"object","properties":{"city":{"type":"string"},"detours":{"type":"array","items":{"$ref":"#/properties/stops/items"}}}}}}}"##;
     let head = "description = 'Plans a trip with stops'\nrisk = 'read'\nprofile = 'plain'\n";
     policies.write(
@@ -189,15 +167,14 @@ fn recursive_pointers_of_a_manifest_count_from_its_schema() {
     assert_eq!(names(&policies.load()), ["t"]);
     let loop_ = r##"{"type":"object","allOf":[{"$ref":"#"}]}"##;
     assert!(
-        policies
-            .wrong(&format!("{head}input_schema = '{loop_}'\n[command]\nargv = ['true']\n"))
+        wrong(&policies, &format!("{head}input_schema = '{loop_}'\n[command]\nargv = ['true']\n"))
             .contains("loop")
     );
 }
 
 #[test]
 fn http_manifests_place_their_arguments() {
-    let policies = Policies::new();
+    let policies = plain();
     let manifest = "description = 'Lists the orders of a customer'\nrisk = 'read'\nprofile = 'plain'
 [input_schema]\ntype = 'object'\nrequired = ['id']
 properties.id = { type = 'string' }\nproperties.limit = { type = 'integer' }\nproperties.trace = { type = 'string' }
@@ -226,14 +203,14 @@ properties.id = { type = 'string' }\nproperties.limit = { type = 'integer' }\npr
         ("/orders'", "/orders?x=1'", "query"),
         ("https://shop", "gopher://shop", "scheme"),
     ] {
-        let got = policies.wrong(&manifest.replace(from, to));
+        let got = wrong(&policies, &manifest.replace(from, to));
         assert!(got.contains("http.url") && got.contains(wanted), "{got}");
     }
 }
 
 #[test]
 fn profiles_are_checked_and_brought_into_one_spelling() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("sandbox/net.toml", "image = 'python'\ntier = 'worker'\nruntime = 'runsc'\n[limits]\nwall = '1500ms'\nmemory = '64MiB'\ncpus = 0.25\n[[egress]]\nhost = 'API.Example.'\nport = 443\n[[egress]]\nhost = '127.0.0.1'\nport = 8080\nnetworks = ['127.0.0.0/8']\n[pool]\nmax = 2\n");
     policies.write("sandbox/shut.toml", "image = 'python'\negress = []\n");
     let catalog = policies.load();
@@ -273,14 +250,14 @@ fn profiles_are_checked_and_brought_into_one_spelling() {
 
 #[test]
 fn the_worker_tier_runs_no_commands() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("sandbox/plain.toml", "image = 'python'\ntier = 'worker'\n");
-    assert!(policies.wrong(MANIFEST).contains("worker"));
+    assert!(wrong(&policies, MANIFEST).contains("worker"));
 }
 
 #[test]
 fn a_source_makes_one_tool_of_each_operation() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("openapi/shop.yaml", DOCUMENT);
     policies.write("openapi/shop.toml", "document = 'openapi/shop.yaml'\nprofile = 'plain'\nprefix = 'shop.'\ncache_ttl = '1m'\n[operations.'orders/get']\ndescription = 'Reads one order by its number'\nsummary_fields = ['$.id']\n");
     let catalog = policies.load();
@@ -307,7 +284,7 @@ fn a_source_makes_one_tool_of_each_operation() {
 
 #[test]
 fn every_part_of_a_definition_changes_its_digest() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("openapi/shop.yaml", DOCUMENT);
     let source = "document = 'openapi/shop.yaml'\nprofile = 'plain'\n";
     policies.write("openapi/shop.toml", source);
@@ -329,7 +306,7 @@ fn every_part_of_a_definition_changes_its_digest() {
 
 #[test]
 fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("tools/a.toml", MANIFEST);
     policies.write("tools/b.toml", MANIFEST);
     policies.write("openapi/shop.yaml", DOCUMENT);
@@ -340,13 +317,13 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
     policies.write("openapi/shop.yaml", "{");
     policies.write("sandbox/plain.toml", "nonsense = 1");
     fs::remove_file(policies.root().join("tools/b.toml")).unwrap();
-    let kept = Catalog::load_with(policies.root(), &image, Some((&good, &|_| Ok(()))));
+    let kept = policies.reload(&good);
     assert_eq!(names(&kept), ["a", "orders__delete", "orders__get"]);
     assert_eq!(kept.problems().len(), 3);
     for problem in kept.problems() {
         assert!(problem.fatal && problem.message.contains("last good state"), "{problem:?}");
     }
-    let again = Catalog::load_with(policies.root(), &image, Some((&kept, &|_| Ok(()))));
+    let again = policies.reload(&kept);
     assert_eq!(names(&again), names(&kept));
     let fresh = policies.load();
     assert!(fresh.tools().is_empty());
@@ -354,7 +331,7 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
 
 #[test]
 fn two_tools_of_one_name_are_reported_and_never_merged() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("tools/a.toml", &format!("name = 'same'\n{MANIFEST}"));
     policies.write("tools/b.toml", &format!("name = 'same'\n{MANIFEST}"));
     let catalog = policies.load();
@@ -368,7 +345,7 @@ fn two_tools_of_one_name_are_reported_and_never_merged() {
 
 #[test]
 fn a_tool_can_be_taken_out_with_a_reason() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write("tools/a.toml", MANIFEST);
     policies.write("tools/b.toml", MANIFEST);
     let catalog = policies.load();
@@ -396,7 +373,7 @@ fn everyone(_: &Caller, _: &Tool) -> bool {
 }
 
 fn declared(tools: &[&str]) -> Catalog {
-    let policies = Policies::new();
+    let policies = plain();
     for (index, name) in tools.iter().enumerate() {
         policies.write(&format!("tools/{index}.toml"), &format!("name = '{name}'\n{MANIFEST}"));
     }
@@ -465,7 +442,7 @@ fn hidden_tools_are_neither_suggested_nor_found_by_another_spelling() {
 
 #[test]
 fn the_linter_names_what_misleads_models() {
-    let policies = Policies::new();
+    let policies = plain();
     policies.write(
         "tools/good.toml",
         &MANIFEST.replace(

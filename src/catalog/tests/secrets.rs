@@ -3,30 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::catalog::{Catalog, EgressLimits, HostPort, Origin, Placement, Profile, lint};
+use super::policies::Policies;
+use crate::catalog::{EgressLimits, HostPort, Origin, Placement, Profile, lint};
 
 const RULES: &str = "image = 'python'\negress = [{host = 'api.example', port = 443}, \
     {host = '*.files.example', port = 443}, {host = '::1', port = 80, networks = ['::1/128']}]\n";
-
-struct Policies(tempfile::TempDir);
-
-impl Policies {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["tools", "openapi", "sandbox"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn load(&self) -> Catalog {
-        Catalog::load(self.0.path(), &|_| Some("sha256:1".to_owned()))
-    }
-}
 
 fn profile(text: &str) -> Result<Profile, String> {
     let policies = Policies::new();
@@ -153,7 +134,7 @@ fn a_tool_cannot_add_a_secret_or_widen_one() {
         assert!(catalog.tools().is_empty());
         let found = catalog.problems().iter().find(|problem| problem.file == name).unwrap();
         assert!(found.message.contains("unknown key `secrets`"), "{found:?}");
-        fs::remove_file(policies.0.path().join(name)).unwrap();
+        fs::remove_file(policies.root().join(name)).unwrap();
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 /// How long a peak of demand is remembered: at least this, at most twice this.
-const WINDOW: Duration = Duration::from_secs(30);
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// Time over which the rate of arrivals is averaged.
 const MEMORY: Duration = Duration::from_secs(10);
 

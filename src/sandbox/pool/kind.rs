@@ -17,7 +17,7 @@ use crate::sandbox::recipe::Recipe;
 use crate::sandbox::{Config, Error, Lack};
 
 /// Ready containers beyond the recent peak.
-const SPARE: usize = 1;
+const SPARE: usize = 2;
 /// What a launch is taken to cost before one was measured.
 const FIRST_LAUNCH: Duration = Duration::from_millis(300);
 
@@ -74,7 +74,7 @@ impl Pool {
     /// A ready container, where there is one that this caller may take.
     pub(super) fn take_ready(&mut self, who: &Who, now: Instant) -> Option<Taken> {
         while !self.ready.is_empty() {
-            if !self.shares.may(who, self.ready.len(), self.target(), now) {
+            if !self.shares.may(who, self.ready.len(), self.target(now), now) {
                 return None;
             }
             let member = self.ready.pop_front()?;
@@ -113,18 +113,20 @@ impl Pool {
         self.waiting.iter().filter(|waiter| !waiter.is_closed()).count()
     }
 
-    /// Ready containers to aim at: the recent peak and one to spare, within the bounds.
-    pub(super) fn target(&self) -> usize {
+    /// Ready containers to aim at: the recent peak and some to spare, one of them for each caller
+    /// beside the first, within the bounds.
+    pub(super) fn target(&self, now: Instant) -> usize {
         let Some(bounds) = self.bounds else { return 0 };
         let min = usize::try_from(bounds.min).unwrap_or(usize::MAX);
         let max = usize::try_from(bounds.max).unwrap_or(usize::MAX).max(min);
-        (self.peak.height() + SPARE).clamp(min, max)
+        let others = self.shares.active(now).saturating_sub(1);
+        (self.peak.height() + SPARE + others).clamp(min, max)
     }
 
     /// Containers to make for the reserve.
     pub(super) fn missing(&mut self, now: Instant) -> usize {
         self.peak.turn(now);
-        let target = self.target();
+        let target = self.target(now);
         if self.ready.len() >= target {
             // A target that fell meanwhile would leave something unreplaced for ever.
             self.shares.settle();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use super::Who;
-use super::demand::Peak;
+use super::demand::WINDOW;
 
 /// What each caller has taken from the reserve and was not yet replaced.
 #[derive(Debug, Default)]
@@ -16,14 +16,15 @@ pub(in crate::sandbox) struct Shares {
 #[derive(Debug)]
 struct Share {
     taken: usize,
-    /// The most that it took or waited for at once.
-    peak: Peak,
+    /// When it asked last.
+    seen: Instant,
 }
 
 impl Shares {
     /// Whether `who` may take one of `ready` containers, of a reserve that is to hold `target`.
-    /// Within its equal share it always may. Beyond it, only what the other callers of the recent
-    /// past are not expected to need; a caller alone may take all.
+    /// Within its equal share it always may. Beyond it, one is left for each other caller of the
+    /// recent past that has none; a caller alone may take all. (To leave what the others once needed
+    /// at most, instead of one, makes more calls wait than it serves.)
     pub(in crate::sandbox) fn may(
         &self,
         who: &Who,
@@ -33,31 +34,28 @@ impl Shares {
     ) -> bool {
         let own = self.callers.get(who).map_or(0, |share| share.taken);
         let others = self.callers.iter().filter(|(other, _)| *other != who);
-        let others: Vec<(usize, usize)> = others
-            .map(|(_, share)| (share.expected(now), share.taken))
-            .filter(|(expected, _)| *expected > 0)
-            .collect();
+        let others: Vec<&Share> =
+            others.map(|(_, share)| share).filter(|share| share.is_recent(now)).collect();
         let equal = (target / (others.len() + 1)).max(1);
-        let kept: usize = others
-            .iter()
-            .map(|(expected, taken)| (*expected).min(equal).saturating_sub(*taken))
-            .sum();
+        let kept = others.iter().filter(|share| share.taken == 0).count();
         own < equal || ready > kept
+    }
+
+    /// The callers of the recent past.
+    pub(in crate::sandbox) fn active(&self, now: Instant) -> usize {
+        self.callers.values().filter(|share| share.is_recent(now)).count()
     }
 
     /// `who` took one from the reserve.
     pub(in crate::sandbox) fn take(&mut self, who: &Who, now: Instant) {
         let share = self.share(who, now);
         share.taken += 1;
-        let taken = share.taken;
-        share.peak.see(taken, now);
+        share.seen = now;
     }
 
-    /// `who` waits, with `waiting` calls.
-    pub(in crate::sandbox) fn wait(&mut self, who: &Who, waiting: usize, now: Instant) {
-        let share = self.share(who, now);
-        let demand = share.taken + waiting;
-        share.peak.see(demand, now);
+    /// `who` waits for one.
+    pub(in crate::sandbox) fn wait(&mut self, who: &Who, now: Instant) {
+        self.share(who, now).seen = now;
     }
 
     /// One was put into the reserve: it stands for what the caller with the most took.
@@ -80,19 +78,17 @@ impl Shares {
 
     /// Forgets the callers that took nothing for long.
     pub(in crate::sandbox) fn forget(&mut self, now: Instant) {
-        self.callers.retain(|_, share| share.taken > 0 || share.expected(now) > 0);
+        self.callers.retain(|_, share| share.taken > 0 || share.is_recent(now));
     }
 
     fn share(&mut self, who: &Who, now: Instant) -> &mut Share {
-        let new = || Share { taken: 0, peak: Peak::new(now) };
+        let new = || Share { taken: 0, seen: now };
         self.callers.entry(Who::clone(who)).or_insert_with(new)
     }
 }
 
 impl Share {
-    fn expected(&self, now: Instant) -> usize {
-        let mut peak = self.peak.clone();
-        peak.turn(now);
-        peak.height()
+    fn is_recent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.seen) < WINDOW
     }
 }

@@ -54,10 +54,8 @@ async fn an_allowed_host_is_reached_and_every_attempt_is_recorded() {
     let outside = TaskTracker::new();
     let (open, shut) = (serve(&outside).await, serve(&outside).await);
     for tier in [Tier::Call, Tier::Worker] {
-        let room = Room::open(config()).await;
         let profile = boxed(tier, Some(vec![rule(open)]));
-        room.keep(&[&profile]);
-        room.ready().await;
+        let room = Room::with(config(), &[&profile]).await;
         let fetch = |port: u16| {
             let url = format!("http://127.0.0.1:{port}/");
             room.run(order(&profile, &["python3", "-c", FETCH, &url]))
@@ -81,11 +79,9 @@ async fn an_allowed_host_is_reached_and_every_attempt_is_recorded() {
 async fn without_rules_nothing_opens_and_around_the_gate_there_is_no_way() {
     let outside = TaskTracker::new();
     let port = serve(&outside).await.to_string();
-    let room = Room::open(config()).await;
     let none = boxed(Tier::Call, None);
     let empty = boxed(Tier::Call, Some(Vec::new()));
-    room.keep(&[&none, &empty]);
-    room.ready().await;
+    let room = Room::with(config(), &[&none, &empty]).await;
     let look = "import os; print([n for n in os.environ if 'PROXY' in n.upper()])";
     let seen = room.run(order(&none, &["python3", "-c", look])).await;
     assert_eq!(seen.stdout, "[]\n");
@@ -110,9 +106,7 @@ async fn an_http_tool_brings_back_status_headers_and_body() {
     http.tier = Tier::Worker;
     http.egress = Some(vec![rule(port)]);
     let http = Arc::new(http);
-    let room = Room::open(config()).await;
-    room.keep(&[&http]);
-    room.ready().await;
+    let room = Room::with(config(), &[&http]).await;
     let send = |path: &str, port: u16| {
         let request = HttpRequest {
             method: "GET".to_owned(),

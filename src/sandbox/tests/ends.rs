@@ -22,10 +22,8 @@ fn walled(image: &str, wall: Duration) -> Arc<Profile> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_are_named_and_told_apart() {
-    let room = Room::open(config()).await;
     let shell_box = walled("shell", Duration::from_secs(5));
-    room.keep(&[&shell_box]);
-    room.ready().await;
+    let room = Room::with(config(), &[&shell_box]).await;
     let table = [
         ("exit 137", End::Exited(137)),
         ("kill -9 $$", End::Signaled(9)),
@@ -57,10 +55,8 @@ async fn limits_are_named_and_told_apart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_python_that_takes_memory_or_forks_without_end_is_named_too() {
-    let room = Room::open(config()).await;
     let python_box = walled("python", Duration::from_secs(10));
-    room.keep(&[&python_box]);
-    room.ready().await;
+    let room = Room::with(config(), &[&python_box]).await;
     let memory = room.run(python(&python_box, "x = bytearray(512 * 1024 * 1024)")).await;
     assert_eq!(memory.end, End::OutOfMemory);
     let forks = "import os, time\nfor n in range(500):\n  if os.fork() == 0: time.sleep(60)\n";
@@ -74,10 +70,8 @@ async fn a_python_that_takes_memory_or_forks_without_end_is_named_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_nearer_of_wall_time_and_deadline_counts() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let begun = Instant::now();
     let mut call = order(&profile, &["sleep", "60"]);
     call.deadline = Some(begun + Duration::from_secs(1));
@@ -96,10 +90,8 @@ async fn the_nearer_of_wall_time_and_deadline_counts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_call_gives_back_its_container_and_its_place() {
-    let room = Room::open(Config { capacity: 1, ..config() }).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(Config { capacity: 1, ..config() }, &[&profile]).await;
     for wait in [0, 20, 150, 300] {
         let call = room.run(order(&profile, &["sleep", "60"]));
         assert!(tokio::time::timeout(Duration::from_millis(wait), call).await.is_err());
@@ -113,10 +105,8 @@ async fn a_dropped_call_gives_back_its_container_and_its_place() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_killed_from_outside_is_lost_not_timed_out() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let sight = Sight::default();
     let call = room.sandbox.execute(order(&profile, &["sleep", "60"]), Some(events), &sight);
@@ -137,10 +127,8 @@ async fn a_container_killed_from_outside_is_lost_not_timed_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_drain_ends_running_calls_as_cancelled() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let sandbox = room.sandbox.clone();
     let sight = Sight::default();
@@ -155,10 +143,8 @@ async fn a_drain_ends_running_calls_as_cancelled() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn output_arrives_while_the_tool_runs_and_whole_in_the_end() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let script = "echo one; sleep 0.3; echo two >&2";
     let sight = Sight::default();

@@ -47,10 +47,8 @@ async fn warm_latency() {
 #[ignore = "a measurement, not a check"]
 async fn sustained_rate() {
     const CALLS: u32 = 100;
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     for round in 0..3 {
         let begun = Instant::now();
         futures::stream::iter(0..CALLS)

@@ -87,7 +87,7 @@ async fn what_programs_need_works_under_the_profile() {
 
     let tools = "set -e; cd /tmp; printf 'b 1\\na 2\\n' > x; sort x; wc x; cp x y; cp -a x z; \
         mv y w; ln -s x l; ln x h; ls -la; stat x; df /tmp; du -s .; mkfifo p; touch q; \
-        chmod 600 q; chown 10001:10001 q; date; id; uname -a; nproc; head -1 x; tail -1 x; \
+        chmod 600 q; chown \"$(id -u):$(id -g)\" q; date; id; uname -a; nproc; head -1 x; tail -1 x; \
         sha256sum x; base64 x; tee q2 < x; dd if=/dev/zero of=d bs=1k count=3; truncate -s 1k t; \
         split -l1 x; join x x; nice -n 1 true; timeout 1 true; sleep 0.01; mktemp -d; realpath x; \
         install x i; shuf x; nohup true; stdbuf -o0 cat x; rm -rf l h; grep a x; sed s/a/b/ x; \

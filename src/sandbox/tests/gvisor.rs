@@ -64,10 +64,8 @@ fn guarded(image: &str, wall: Duration) -> Profile {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_under_gvisor_end_in_distinct_verdicts() {
     let Some(engine) = Second::start() else { return };
-    let room = Room::open(engine.config()).await;
     let guarded_shell = Arc::new(guarded("shell", Duration::from_secs(5)));
-    room.keep(&[&guarded_shell]);
-    room.ready().await;
+    let room = Room::with(engine.config(), &[&guarded_shell]).await;
     let table = [
         ("uname -r | grep 4.4.0", End::Exited(0), None),
         ("exit 137", End::Exited(137), None),

@@ -35,11 +35,9 @@ fn is_alive(pid: i32) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_runner_that_is_stopped_holds_nobody_up() {
-    let room = Room::open(config()).await;
     let wall = Duration::from_secs(2);
     let profile = walled(wall);
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let sight = Sight::default();
     let begun = Instant::now();
@@ -63,10 +61,8 @@ async fn a_runner_that_is_stopped_holds_nobody_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_call_is_killed_even_when_its_runner_is_stopped() {
-    let room = Room::open(config()).await;
     let profile = walled(Duration::from_secs(30));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let sight = Sight::default();
     let pid = {
@@ -91,10 +87,8 @@ async fn a_dropped_call_is_killed_even_when_its_runner_is_stopped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_ended_the_tool_is_told() {
-    let room = Room::open(config()).await;
     let profile = walled(Duration::from_millis(500));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let own = room.run(shell(&profile, "kill -9 $$")).await;
     assert_eq!((own.end, own.killed), (End::Signaled(9), None));
     let flood = room.run(shell(&profile, "yes")).await;
@@ -108,10 +102,8 @@ async fn who_ended_the_tool_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_process_of_the_container_is_held_and_its_death_ends_all_of_it() {
-    let room = Room::open(config()).await;
     let profile = walled(Duration::from_secs(30));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let (events, mut heard) = mpsc::channel(8);
     let sight = Sight::default();
     let call = room.sandbox.execute(shell(&profile, "sleep 60"), Some(events), &sight);

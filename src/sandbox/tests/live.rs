@@ -102,6 +102,14 @@ impl Room {
         Self { sandbox, stop, tasks }
     }
 
+    /// A room with the pools of these profiles, filled.
+    pub(super) async fn with(config: Config, profiles: &[&Arc<Profile>]) -> Self {
+        let room = Self::open(config).await;
+        room.keep(profiles);
+        room.ready().await;
+        room
+    }
+
     pub(super) fn keep(&self, profiles: &[&Arc<Profile>]) {
         let images = self.sandbox.hub.images.load();
         let wanted = profiles
@@ -143,10 +151,8 @@ impl Room {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_warm_call_runs_and_nothing_is_left() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let outcome = room.run(shell(&profile, "echo out; echo err >&2; exit 3")).await;
     assert_eq!(outcome.end, End::Exited(3));
     assert_eq!(&outcome.stdout[..], b"out\n");
@@ -158,10 +164,9 @@ async fn a_warm_call_runs_and_nothing_is_left() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_call_of_a_burst_has_a_container_of_its_own() {
     const CALLS: usize = 24;
-    let room = Room::open(Config { capacity: 6, queue_wait_ms: 60_000, ..config() }).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room =
+        Room::with(Config { capacity: 6, queue_wait_ms: 60_000, ..config() }, &[&profile]).await;
     let calls = (0..CALLS)
         .map(|_| room.run(shell(&profile, "test -e /tmp/mark && echo dirty; : > /tmp/mark")));
     let outcomes = futures::future::join_all(calls).await;
@@ -175,10 +180,8 @@ async fn every_call_of_a_burst_has_a_container_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_that_died_while_it_waited_is_never_handed_out() {
-    let room = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let hub = &room.sandbox.hub;
     let waiting = hub.yard.engine.list(&hub.config.instance).await.unwrap();
     for container in &waiting {
@@ -193,10 +196,8 @@ async fn a_container_that_died_while_it_waited_is_never_handed_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_refuses_with_a_delay() {
-    let room = Room::open(Config { capacity: 1, queue: 2, ..config() }).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(Config { capacity: 1, queue: 2, ..config() }, &[&profile]).await;
     let sight = Sight::default();
     let calls = (0..6).map(|_| room.sandbox.execute(shell(&profile, "sleep 0.2"), None, &sight));
     let results = futures::future::join_all(calls).await;
@@ -225,10 +226,8 @@ async fn a_full_queue_refuses_with_a_delay() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_sweeps_its_own_dead_and_nobody_elses() {
-    let alive = Room::open(config()).await;
     let profile = Arc::new(profile("shell"));
-    alive.keep(&[&profile]);
-    alive.ready().await;
+    let alive = Room::with(config(), &[&profile]).await;
     // A container that an earlier life of another instance left behind.
     let name = format!("test-{}", uuid::Uuid::new_v4().simple());
     let dead = Owner {
@@ -243,9 +242,7 @@ async fn a_daemon_sweeps_its_own_dead_and_nobody_elses() {
     let running = alive.run(shell(&profile, "sleep 3; echo whole"));
     let restarts = async {
         for _ in 0..3 {
-            let room = Room::open(Config { instance: name.clone(), ..config() }).await;
-            room.keep(&[&profile]);
-            room.ready().await;
+            let room = Room::with(Config { instance: name.clone(), ..config() }, &[&profile]).await;
             let known = room.sandbox.hub.yard.registry.snapshot();
             for container in engine.list(&name).await.unwrap() {
                 let names = container.names.unwrap();
@@ -287,10 +284,8 @@ async fn a_pool_that_no_profile_wants_any_more_is_drained() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_needs_another_kind_takes_the_place_of_a_waiting_container() {
-    let room = Room::open(Config { capacity: 1, ..config() }).await;
     let kept = Arc::new(profile("shell"));
-    room.keep(&[&kept]);
-    room.ready().await;
+    let room = Room::with(Config { capacity: 1, ..config() }, &[&kept]).await;
     let mut other = profile("shell");
     other.limits.cpu_millis = 500;
     let outcome = room.run(shell(&Arc::new(other), "echo here")).await;
@@ -326,10 +321,9 @@ async fn hold_containers_until_killed() {
     if instance.trim().is_empty() {
         return;
     }
-    let room = Room::open(Config { instance: instance.trim().to_owned(), ..config() }).await;
     let profile = Arc::new(profile("shell"));
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room =
+        Room::with(Config { instance: instance.trim().to_owned(), ..config() }, &[&profile]).await;
     let calls = (0..3).map(|_| room.run(order(&profile, &["sleep", "60"])));
     futures::future::join_all(calls).await;
 }

@@ -278,15 +278,13 @@ async fn a_caller_alone_may_take_the_whole_reserve_and_beside_others_its_share()
     assert!(held.iter().all(|asked| matches!(asked, Asked::Ready(_))), "alone it takes all");
     drop(held);
     yard.fill();
-    // Another caller is seen to need two at once, which are then kept for it.
-    drop((yard.ask(&few, PATIENT), yard.ask(&few, PATIENT)));
+    // Another caller is seen, and one is then left for it.
+    drop(yard.ask(&few, PATIENT));
     yard.fill();
     let asked: Vec<_> = (0..12).map(|_| yard.ask(&many, PATIENT).unwrap()).collect();
     let ready = asked.iter().filter(|asked| matches!(asked, Asked::Ready(_))).count();
-    assert_eq!(ready, 6, "two are kept");
-    for _ in 0..2 {
-        assert!(matches!(yard.ask(&few, PATIENT), Ok(Asked::Ready(_))));
-    }
+    assert_eq!(ready, 7, "one is kept");
+    assert!(matches!(yard.ask(&few, PATIENT), Ok(Asked::Ready(_))));
     assert!(matches!(yard.ask(&few, PATIENT), Ok(Asked::Waiting(_))), "the reserve is empty");
 }
 
@@ -349,19 +347,19 @@ proptest! {
         }
     }
 
-    /// Whatever one caller takes, another that was seen to need some finds as many as that, up to
-    /// its equal share; and a caller alone is never held back.
+    /// Whatever one caller takes, each other one of late finds a container as long as there are as
+    /// many as callers; and a caller alone is never held back.
     #[test]
     fn a_flood_leaves_the_others_their_share(
         size in 1..24_usize,
-        needs in prop::collection::vec(1..12_usize, 0..4),
+        others in 0..4_usize,
         flood in 0..64_usize,
     ) {
         let now = Instant::now();
         let (mut shares, many) = (Shares::default(), who("many"));
-        let others: Vec<Who> = (0..needs.len()).map(|at| who(&at.to_string())).collect();
-        for (caller, need) in others.iter().zip(&needs) {
-            shares.wait(caller, *need, now);
+        let others: Vec<Who> = (0..others).map(|at| who(&at.to_string())).collect();
+        for caller in &others {
+            shares.wait(caller, now);
         }
         let mut ready = size;
         let mut got = 0;
@@ -373,16 +371,18 @@ proptest! {
         }
         let equal = size / (others.len() + 1);
         prop_assert!(got >= flood.min(equal), "its own share is always there");
+        prop_assert!(got >= flood.min(size.saturating_sub(others.len())), "and what is not kept");
         if others.is_empty() {
             prop_assert_eq!(got, flood.min(size));
         }
-        for (caller, need) in others.iter().zip(&needs) {
-            for _ in 0..(*need).min(equal) {
-                prop_assert!(ready > 0 && shares.may(caller, ready, size, now));
-                shares.take(caller, now);
-                ready -= 1;
-            }
+        for caller in others.iter().filter(|_| size > others.len()) {
+            prop_assert!(ready > 0 && shares.may(caller, ready, size, now));
+            shares.take(caller, now);
+            ready -= 1;
         }
+        let late = now + Duration::from_secs(300);
+        prop_assert!(shares.active(now) >= others.len());
+        prop_assert_eq!(shares.active(late), 0);
         let taken = shares.taken();
         prop_assert_eq!(taken, size - ready);
         for left in (0..taken).rev() {

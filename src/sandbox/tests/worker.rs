@@ -16,10 +16,8 @@ fn worker() -> Arc<Profile> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_one_scope_share_a_container_and_other_scopes_do_not() {
-    let room = Room::open(config()).await;
     let profile = worker();
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let calls = (0..20).map(|n| room.run(shell(&profile, &format!("echo {n}"))));
     let outcomes = join_all(calls).await;
     for (n, outcome) in outcomes.iter().enumerate() {
@@ -53,10 +51,8 @@ async fn a_worker_takes_no_more_calls_at_once_than_its_process_limit_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_is_replaced_after_its_calls() {
-    let room = Room::open(Config { worker_calls: 3, ..config() }).await;
     let profile = worker();
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(Config { worker_calls: 3, ..config() }, &[&profile]).await;
     let mut containers = Vec::new();
     for _ in 0..6 {
         containers.push(room.run(shell(&profile, "true")).await.container);
@@ -69,10 +65,8 @@ async fn a_worker_is_replaced_after_its_calls() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_died_is_replaced_and_one_call_lost() {
-    let room = Room::open(config()).await;
     let profile = worker();
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let first = room.run(shell(&profile, "true")).await;
     let running = room.run(order(&profile, &["sleep", "60"]));
     let kill = async {
@@ -89,10 +83,8 @@ async fn a_worker_that_died_is_replaced_and_one_call_lost() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dropping_one_call_leaves_its_neighbours_alone() {
-    let room = Room::open(config()).await;
     let profile = worker();
-    room.keep(&[&profile]);
-    room.ready().await;
+    let room = Room::with(config(), &[&profile]).await;
     let first = room.run(shell(&profile, "true")).await;
     let neighbour = room.run(shell(&profile, "sleep 1; echo done"));
     let dropped = tokio::time::timeout(

@@ -37,17 +37,9 @@ with open("/proc/self/mountinfo") as mounts:
         if words[4] == "/tmp":
             observed["tmp"] = sorted({"nosuid", "nodev", "noexec"} & set(words[5].split(",")))
 found = []
-for folder, _, names in os.walk("/", topdown=True):
-    if folder.startswith(("/proc", "/sys", "/tmp")):
-        continue
-    for name in names:
-        path = os.path.join(folder, name)
-        try:
-            mode = os.lstat(path).st_mode
-        except OSError:
-            continue
-        if stat.S_ISREG(mode) and mode & 0o6000:
-            found.append(path)
+for path, mode in walk(without=("proc", "sys", "tmp")):
+    if stat.S_ISREG(mode) and mode & 0o6000:
+        found.append(path)
 observed["setuid_files"] = found
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
 observed["capabilities"] = status["CapEff"]

@@ -22,21 +22,14 @@ import stat
 
 sockets, tokens, devices = [], [], []
 HARMLESS = {"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
-for folder, folders, names in os.walk("/"):
-    if folder == "/":
-        folders[:] = [name for name in folders if name not in ("proc", "sys")]
-    for name in names:
-        path = os.path.join(folder, name)
-        try:
-            mode = os.lstat(path).st_mode
-        except OSError:
-            continue
-        if stat.S_ISSOCK(mode):
-            sockets.append(path)
-        if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and name not in HARMLESS:
-            devices.append(path)
-        if name in ("token", "kubeconfig", "id_rsa", "credentials", ".netrc") and not path.startswith("/usr/"):
-            tokens.append(path)
+for path, mode in walk(without=("proc", "sys")):
+    name = os.path.basename(path)
+    if stat.S_ISSOCK(mode):
+        sockets.append(path)
+    if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and name not in HARMLESS:
+        devices.append(path)
+    if name in ("token", "kubeconfig", "id_rsa", "credentials", ".netrc") and not path.startswith("/usr/"):
+        tokens.append(path)
 ports = []
 for port in (2375, 2376, 2379, 4194, 4243, 6443, 8001, 8080, 9000, 10250, 10255, INPUT["grpc"], INPUT["metrics"]):
     with socket.socket() as one:

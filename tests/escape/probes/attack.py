@@ -61,6 +61,19 @@ def read_file(path, length=4096):
         return file.read(length)
 
 
+def walk(without):
+    """Every file of the system and its mode, but for what lies below these folders of the root."""
+    for folder, folders, names in os.walk("/"):
+        if folder == "/":
+            folders[:] = [name for name in folders if name not in without]
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                yield path, os.lstat(path).st_mode
+            except OSError:
+                pass
+
+
 def tell():
     print(json.dumps(observed))
     sys.stdout.flush()
