@@ -4,8 +4,11 @@ use std::path::Path;
 
 use prost::Message;
 
+/// One for each service.
+const FILES: [&str; 2] = ["switchboard/tools/v1/tools.proto", "switchboard/policy/v1/policy.proto"];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let descriptors = protox::compile(["switchboard/tools/v1/tools.proto"], ["proto"])?;
+    let descriptors = protox::compile(FILES, ["proto"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     std::fs::write(Path::new(&out).join("descriptors.bin"), descriptors.encode_to_vec())?;
     // Files are not copied on their way.

@@ -1,6 +1,7 @@
 //! One call as it arrived, and the stable codes with which a reply can fail. Shared by all rooms;
 //! everything else lives in the room that makes it.
 
+mod event;
 mod file;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use event::Event;
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
 
 /// Names one call for ever: a UUID of version 7, so that ids sort by time.
@@ -58,6 +60,10 @@ pub struct Call {
     pub conversation: String,
     /// Set when the caller wants an equal call answered from the first one's reply.
     pub idempotency_key: Option<String>,
+    /// The approval that the caller says this call has.
+    pub approval: Option<String>,
+    /// Whether the call waits for a person where it needs one.
+    pub attends: bool,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
     /// When the call arrived.
@@ -78,6 +84,8 @@ impl Call {
             output_files: Vec::new(),
             conversation: String::new(),
             idempotency_key: None,
+            approval: None,
+            attends: false,
             deadline: None,
             received: Instant::now(),
             proof: String::new(),

@@ -4,6 +4,7 @@
 mod build;
 mod ceiling;
 mod digest;
+mod envelope;
 mod error;
 mod file;
 mod files;
@@ -35,6 +36,7 @@ use serde_json::Value;
 use crate::admission::{Admitted, Limit};
 
 pub use ceiling::Ceiling;
+pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
@@ -99,6 +101,18 @@ pub enum Risk {
     Destructive,
     /// Sends something to the outside world: mail, money, messages.
     Outbound,
+}
+
+impl Risk {
+    /// The risk as it is written in manifests.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Destructive => "destructive",
+            Self::Outbound => "outbound",
+        }
+    }
 }
 
 /// Whether wrong-looking arguments may be repaired where nothing is lost.

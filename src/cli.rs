@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Exit codes: 0 success, 1 the answer is an error,
 //! 2 wrong usage, 3 no daemon answers.
 
+mod approvals;
 mod call;
 mod client;
 mod doctor;
@@ -34,6 +35,9 @@ enum Command {
     Serve(serve::Options),
     /// Call a tool and print its reply as one line of JSON.
     Call(call::Options),
+    /// Calls that wait for a person: list, show, approve, deny, watch.
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
     /// List, show, lint and import tools.
     #[command(subcommand)]
     Tools(tools::Tools),
@@ -113,6 +117,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
     match command {
         Command::Serve(options) => serve::run(options).await,
         Command::Call(options) => call::run(options).await,
+        Command::Approvals(approvals) => approvals::run(approvals).await,
         Command::Tools(tools) => tools::run(tools).await,
         Command::Validate(options) => offline::run(&options),
         Command::Policy(policy) => policy::run(policy).await,

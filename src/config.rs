@@ -1,6 +1,7 @@
 //! The daemon's configuration file: TOML, one table a room, every key with a default. Reads and
 //! checks it; each room documents its own table.
 
+mod claim;
 mod stamp;
 
 use std::net::SocketAddr;
@@ -9,8 +10,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{admission, ledger, pipeline, sandbox, telemetry};
+use crate::{admission, approval, ledger, pipeline, sandbox, telemetry};
 
+pub use claim::{Unclaimed, beside, claim};
 pub use stamp::{Look, Stamp};
 
 /// The whole configuration. Relative paths are relative to the file's folder.
@@ -23,6 +25,8 @@ pub struct Config {
     pub policies: Policies,
     /// Identity, rates and in-flight limits.
     pub admission: admission::Config,
+    /// Calls that wait for a person.
+    pub approvals: approval::Config,
     /// Cache, idempotency and duplicate detection.
     pub replies: pipeline::RepliesConfig,
     /// The engine and its containers.
@@ -158,6 +162,7 @@ impl Config {
             .unwrap_or_default();
         config.anchor(&folder);
         config.sandbox.name_instance(&config.ledger.path);
+        config.approvals.place(&config.ledger.path);
         config.server.check(&config.admission.identity)?;
         Ok(config)
     }
@@ -176,6 +181,7 @@ impl Config {
             &mut identity.tokens,
             &mut self.ledger.key,
             &mut self.ledger.checkpoints,
+            &mut self.approvals.path,
         ];
         if let Some(jwt) = &mut identity.jwt {
             jwt.jwks = folder.join(&jwt.jwks);

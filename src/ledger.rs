@@ -31,13 +31,13 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::config::duration;
+use crate::config::{beside, duration};
 pub use error::Error;
 pub use key::PublicKey;
 pub use mark::{Mark, Purpose};
 pub use query::{Page, Query};
 use record::Row;
-pub use record::{Entry, Latencies, Record, Run};
+pub use record::{DECISION, Entry, Latencies, Record, Run};
 use store::Store;
 pub use story::{Mark as StepMark, Step, Story, tell};
 pub use verify::{Against, Damage, Kind, Verification};
@@ -98,12 +98,6 @@ impl Config {
     pub fn checkpoints_path(&self) -> PathBuf {
         self.checkpoints.clone().unwrap_or_else(|| beside(&self.path, ".checkpoints"))
     }
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 /// A ledger file, open. Clones are the same ledger.

@@ -10,6 +10,7 @@ pub mod call;
 pub mod admission;
 pub mod catalog;
 pub mod schema;
+pub mod approval;
 pub mod policy;
 pub mod sandbox;
 pub mod screen;

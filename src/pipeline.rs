@@ -1,6 +1,7 @@
 //! One call through the seven rooms, in order: this file is their table of contents. A [`Call`] and
 //! its [`Caller`] in, a recorded [`Reply`] out, whatever happens on the way.
 
+mod attend;
 mod control;
 mod error;
 mod facts;
@@ -15,14 +16,16 @@ use tokio::sync::mpsc::Sender;
 use tracing::Instrument;
 
 use crate::admission::{Admission, Caller};
-use crate::call::{Call, CallId};
+use crate::approval::{Approvals, Grant};
+use crate::call::{Call, CallId, Event};
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
 use crate::normalize::{self, Reply};
 use crate::policy::Authorized;
-use crate::sandbox::{Event, Sandbox};
-use crate::schema::Change;
+use crate::sandbox::Sandbox;
 
+pub use attend::{Undecided, Verdict};
+pub use control::Preview;
 pub use error::CallError;
 use facts::Facts;
 pub use replies::Config as RepliesConfig;
@@ -37,6 +40,7 @@ pub struct Pipeline {
     admission: Admission,
     snapshot: ArcSwap<Snapshot>,
     replies: Replies,
+    approvals: Approvals,
     sandbox: Sandbox,
     ledger: Ledger,
     running: Running,
@@ -51,19 +55,6 @@ pub struct Recorded {
     pub json: String,
 }
 
-/// What a call would do, found without running it.
-#[derive(Debug)]
-pub struct Preview {
-    /// The tool's declared name.
-    pub tool_name: String,
-    /// The arguments that would run, as JSON text.
-    pub arguments_json: String,
-    /// What was changed in them.
-    pub repairs: Vec<Change>,
-    /// Ids of the policies that permit the call.
-    pub policies: Vec<String>,
-}
-
 impl Pipeline {
     /// Wires the rooms.
     pub fn new(
@@ -71,13 +62,14 @@ impl Pipeline {
         snapshot: Snapshot,
         replies: &RepliesConfig,
         sandbox: Sandbox,
-        ledger: Ledger,
+        (approvals, ledger): (Approvals, Ledger),
     ) -> Self {
         sandbox.furnish(snapshot.catalog.tools());
         Self {
             admission,
             snapshot: ArcSwap::from_pointee(snapshot),
             replies: Replies::new(replies),
+            approvals,
             sandbox,
             ledger,
             running: Running::default(),
@@ -101,15 +93,19 @@ impl Pipeline {
         let mut facts = Facts::new(&call, caller);
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
+            let stages = Box::pin(self.stages(call.clone(), caller, events, &mut facts));
             let outcome = tokio::select! {
                 biased;
                 () = entered.cancelled() => Err(CallError::Cancelled),
                 () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
-                outcome = self.stages(call.clone(), caller, events, &mut facts) => outcome,
+                outcome = stages => outcome,
             };
             let reply = match outcome {
                 Ok(reply) => reply,
-                Err(error) => facts.refuse(&call, &error),
+                Err(error) => {
+                    self.release(&mut facts, Some(&error)).await;
+                    facts.refuse(&call, &error)
+                }
             };
             self.record(&call, facts, reply).await
         }
@@ -125,8 +121,7 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call.clone(), caller, &snapshot, facts)?;
+        let (snapshot, authorized) = self.attend(&call, caller, events.as_ref(), facts).await?;
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
         let run = self.execute(&snapshot, authorized, events, facts);
@@ -137,9 +132,9 @@ impl Pipeline {
     /// Rooms 1 to 4: everything that is decided before something runs.
     fn decide(
         &self,
-        call: Call,
-        caller: &Caller,
+        (call, caller): (Call, &Caller),
         snapshot: &Snapshot,
+        grant: Option<Grant>,
         facts: &mut Facts,
     ) -> Result<Authorized, CallError> {
         facts.under(snapshot);
@@ -156,7 +151,7 @@ impl Pipeline {
             false => CallError::Policy(snapshot.policies.hide()),
         })?;
         facts.checked(&checked);
-        let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
+        let decided = facts.stage("authorize", || snapshot.policies.authorize(checked, grant));
         facts.decided(&decided);
         Ok(decided?)
     }
@@ -193,20 +188,6 @@ impl Pipeline {
                 Recorded { json: reply.to_json(), reply }
             }
         }
-    }
-
-    /// Decides a call without running or recording it. It counts for the rates.
-    pub fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
-        let mut facts = Facts::new(&call, caller);
-        let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call, caller, &snapshot, &mut facts)?;
-        let checked = authorized.checked;
-        Ok(Preview {
-            tool_name: checked.resolved.tool.name.clone(),
-            arguments_json: checked.arguments.value.to_string(),
-            repairs: checked.arguments.repairs,
-            policies: authorized.decision.policies,
-        })
     }
 }
 

@@ -2,6 +2,8 @@
 //! the tool's declared name and on the very arguments that run. How arguments become Cedar values
 //! is written in `policies/cedar/default.cedar`, for those who write policies.
 
+mod approvers;
+mod decision;
 mod error;
 mod files;
 mod finding;
@@ -25,69 +27,24 @@ use cedar_policy::{
     EntityUid, Request, RestrictedExpression, Schema,
 };
 
-use serde_json::Value;
-
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::approval::Grant;
 use crate::catalog::Tool;
 use crate::schema::Checked;
 
+pub use approvers::Approvers;
+pub use decision::{Authorized, Decision, Question, Ruling};
 pub use error::Error;
 use files::Files;
 pub use finding::{Finding, Severity};
 pub use review::{
-    Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Envelope, Example,
-    Explanation, Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row,
-    RuleFacts, Side, Told, read_cases,
+    Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Example, Explanation,
+    Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row, RuleFacts, Side,
+    Told, read_cases,
 };
 use schema::{Prepared, uid};
 use shape::Shape;
 use slice::{Situation, Situations};
-
-/// A call that policy permits. Only this room makes one.
-#[derive(Debug)]
-pub struct Authorized {
-    pub(crate) checked: Checked,
-    pub(crate) decision: Decision,
-}
-
-/// Why a call was permitted or denied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// Ids of the policies that decided.
-    pub policies: Vec<String>,
-    /// Digest of the policy set that decided.
-    pub version: String,
-}
-
-/// What is asked about one call, whoever asks: the daemon before it runs, or a reviewer who has no
-/// daemon at all.
-#[derive(Debug, Clone)]
-pub struct Question<'q> {
-    /// Who calls.
-    pub caller: &'q Caller,
-    /// The tool.
-    pub tool: &'q Tool,
-    /// The arguments that would run: after repair, defaults and aliases.
-    pub input: &'q Value,
-    /// The conversation; empty for none.
-    pub conversation: &'q str,
-    /// The files that the call brings.
-    pub files: Vec<&'q FileFacts>,
-}
-
-impl<'q> Question<'q> {
-    fn of(checked: &'q Checked) -> Self {
-        let admitted = &checked.resolved.admitted;
-        Self {
-            caller: &admitted.caller,
-            tool: &checked.resolved.tool,
-            input: &checked.arguments.value,
-            conversation: &admitted.call.conversation,
-            files: admitted.call.files.iter().map(|file| &file.facts).collect(),
-        }
-    }
-}
 
 /// One policy set, checked against one catalog. Immutable; a reload makes a new one.
 pub struct Policies {
@@ -136,7 +93,7 @@ impl Policies {
     /// repeated `@id`, a missing `@owner`, a template. No policy at all means that every call is
     /// denied; a warning says so.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
-        Self::build(&mut Files::read(root)?, tools)
+        Self::build(&mut Files::read(root, "cedar")?, tools)
     }
 
     /// The set of files that were read; takes the policies out of them.
@@ -166,10 +123,16 @@ impl Policies {
     }
 
     /// Decides one call. A call that is denied is decided again as if a person had approved it:
-    /// when that permits it, the error is [`Error::ApprovalRequired`].
-    pub fn authorize(&self, checked: Checked) -> Result<Authorized, Error> {
+    /// when that permits it, the error is [`Error::ApprovalRequired`]. With a `grant` that holds for
+    /// this very call under this policy set, a person has.
+    pub fn authorize(&self, checked: Checked, grant: Option<Grant>) -> Result<Authorized, Error> {
         let started = Instant::now();
-        let decided = self.judge(&Question::of(&checked));
+        let grant = grant.filter(|grant| grant.covers(&checked.identity(&self.version)));
+        let question = Question::of(&checked);
+        let decided = match &grant {
+            Some(_) => self.judge_attended(&question),
+            None => self.judge(&question),
+        };
         let outcome = match &decided {
             Ok(_) => "permit",
             Err(Error::ApprovalRequired { .. }) => "approval",
@@ -182,9 +145,21 @@ impl Policies {
         }
         metrics::counter!("switchboard_policy_decisions_total", "outcome" => outcome).increment(1);
         metrics::histogram!("switchboard_policy_decision_seconds").record(started.elapsed());
-        let policies = decided?;
+        let policies = decided.map_err(|error| error.wanting(&checked))?;
         let version = self.version.clone();
-        Ok(Authorized { checked, decision: Decision { policies, version } })
+        let approval = grant.map(Grant::approved);
+        let ruling = if approval.is_some() { Ruling::Approved } else { Ruling::Permit };
+        Ok(Authorized { checked, decision: Decision { ruling, policies, version, approval } })
+    }
+
+    /// What policy says to a call that a person has approved.
+    fn judge_attended(&self, question: &Question<'_>) -> Result<Vec<String>, Error> {
+        match self.ask(question, true)? {
+            Verdict::Permit(policies) => Ok(policies),
+            Verdict::Deny(policies) => {
+                Err(Error::Denied { policies, version: self.version.clone() })
+            }
+        }
     }
 
     /// Whether the caller may be told of the tool: true unless policy denies every call of it,
@@ -217,7 +192,9 @@ impl Policies {
         };
         let version = self.version.clone();
         match self.ask(question, true) {
-            Ok(Verdict::Permit(policies)) => Err(Error::ApprovalRequired { policies, version }),
+            Ok(Verdict::Permit(policies)) => {
+                Err(Error::ApprovalRequired { policies, version, wanted: None })
+            }
             Ok(Verdict::Deny(_)) | Err(_) => Err(Error::Denied { policies, version }),
         }
     }

@@ -13,6 +13,18 @@ pub mod tools {
     tonic::include_proto!("switchboard.tools.v1");
 }
 
+/// `switchboard.policy.v1`.
+pub mod policy {
+    #![expect(
+        missing_docs,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        clippy::too_many_lines,
+        reason = "generated code; it is documented in the proto file"
+    )]
+    tonic::include_proto!("switchboard.policy.v1");
+}
+
 /// Every message and service, encoded for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

@@ -43,7 +43,7 @@ use tokio_util::compat::FuturesAsyncReadCompatExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::File;
+use crate::call::{Event, File};
 use crate::catalog::{LONGEST_WALL, Limits, Profile, Tier, Tool};
 use crate::policy::Authorized;
 use desk::Seat;
@@ -66,7 +66,7 @@ pub use error::{Error, Lack};
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use kill::Killer;
-pub use outcome::{EgressAttempt, End, Event, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
+pub use outcome::{EgressAttempt, End, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
 pub use sight::Sight;
 
 /// Longest drain.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::call::{Code, Failure};
 use crate::catalog::{Repair, Resolved, Tool};
@@ -69,6 +70,30 @@ pub struct Change {
 pub struct Checked {
     pub(crate) resolved: Resolved,
     pub(crate) arguments: Arguments,
+}
+
+impl Checked {
+    /// SHA-256 in hex over all that makes this call this call, under a policy set: its caller, the
+    /// tool's definition, the arguments that run, and its files. Approvals, caches and duplicates go
+    /// by it.
+    pub fn identity(&self, policy_version: &str) -> String {
+        let (admitted, tool) = (&self.resolved.admitted, &self.resolved.tool);
+        let files = admitted.call.files_digest();
+        let mut hasher = Sha256::new();
+        for part in [
+            &admitted.caller.tenant,
+            &admitted.caller.name,
+            &tool.digest,
+            policy_version,
+            &self.arguments.digest,
+            &files,
+        ] {
+            // Lengths keep apart what would read the same when joined.
+            hasher.update(part.len().to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hex::encode(hasher.finalize())
+    }
 }
 
 /// Why arguments were refused.

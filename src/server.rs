@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::approval::Approvals;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::pipeline::{Pipeline, Snapshot};
@@ -62,6 +63,7 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let (tasks, calls, stop) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
     let admission = Admission::new(config.admission.clone())?;
     let ledger = Ledger::open(&config.ledger)?;
+    let approvals = Approvals::open(&config.approvals, &tasks, &stop)?;
     if let Err(error) = config.sandbox.gate.load_roots() {
         tracing::warn!(%error, "tools cannot reach hosts over TLS");
     }
@@ -77,7 +79,8 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     }
     let (snapshot, janitor) = prepared?;
     reload::report(&snapshot);
-    let pipeline = Pipeline::new(admission, snapshot, &config.replies, sandbox.clone(), ledger);
+    let (replies, kept) = (&config.replies, (approvals, ledger));
+    let pipeline = Pipeline::new(admission, snapshot, replies, sandbox.clone(), kept);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
     Ok((Daemon { config, pipeline, sandbox, tasks, calls, stop }, janitor))
 }

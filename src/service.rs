@@ -2,10 +2,12 @@
 
 mod arrival;
 mod files;
+mod policy;
 mod status;
 mod tools;
 mod underway;
 mod wire;
 
 pub use arrival::Door;
+pub use policy::Policies;
 pub use tools::Tools;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use prost::Message;
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 use tonic_types::{StatusExt, pb};
 
-use super::client::{self, Where};
+use super::client::{self, Where, told};
 use super::files::Files;
 use super::{Failed, print};
 use crate::proto::REPLY_TYPE_URL;
@@ -27,6 +27,12 @@ pub(super) struct Options {
     /// Makes a repeat safe.
     #[arg(long, default_value = "")]
     idempotency_key: String,
+    /// The approval that the call has; one that holds for it is found without.
+    #[arg(long, default_value = "")]
+    approval: String,
+    /// Waits for a person where the call needs one.
+    #[arg(long)]
+    wait: bool,
     /// Gives up after this time, for example 2s.
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
@@ -46,6 +52,8 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         call_id: String::new(),
         files: options.files.read()?,
         output_files: options.files.take.clone(),
+        approval_id: options.approval,
+        wait_for_approval: options.wait,
     });
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
@@ -85,14 +93,5 @@ async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String>
         if offset == 0 {
             return Some(line);
         }
-    }
-}
-
-fn told(status: &Status) -> Failed {
-    let message = status.message();
-    match status.code() {
-        Code::Unavailable => Failed::no_daemon(message),
-        Code::InvalidArgument => Failed::usage(message),
-        _ => Failed::answer(format!("{}: {message}", status.code())),
     }
 }

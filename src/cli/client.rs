@@ -8,9 +8,10 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::Failed;
+use crate::proto::policy::policy_service_client::PolicyServiceClient;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
 
 /// Where the daemon is.
@@ -41,6 +42,9 @@ pub(super) struct Where {
 
 /// A client of the tool service.
 pub(super) type Tools = ToolServiceClient<InterceptedService<Channel, Bearer>>;
+
+/// A client of the policy service.
+pub(super) type Policies = PolicyServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Adds the token to every request.
 #[derive(Debug, Clone)]
@@ -81,6 +85,12 @@ impl Where {
         Ok(client.max_decoding_message_size(usize::MAX))
     }
 
+    /// Connects to the policy service.
+    pub(super) async fn policies(&self) -> Result<Policies, Failed> {
+        let bearer = self.bearer()?;
+        Ok(PolicyServiceClient::with_interceptor(self.connect().await?, bearer))
+    }
+
     fn bearer(&self) -> Result<Bearer, Failed> {
         let token = match &self.token_file {
             Some(path) => Some(read(path)?),
@@ -110,6 +120,16 @@ impl Where {
 fn read(path: &PathBuf) -> Result<String, Failed> {
     std::fs::read_to_string(path)
         .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// What a status means for the command line.
+pub(super) fn told(status: &Status) -> Failed {
+    let message = status.message();
+    match status.code() {
+        Code::Unavailable => Failed::no_daemon(message),
+        Code::InvalidArgument => Failed::usage(message),
+        _ => Failed::answer(format!("{}: {message}", status.code())),
+    }
 }
 
 /// The causes of an error; the first one says only that it is a transport error.

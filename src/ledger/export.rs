@@ -91,7 +91,10 @@ impl Exported {
             serde_json::from_str(&masked).unwrap_or(Value::String(masked))
         });
         let read: Option<Value> = serde_json::from_str(&content.facts).ok();
-        let facts = read.filter(|facts| facts.is_object() && facts.to_string() == content.facts);
+        let facts = read.filter(|facts| {
+            let text = facts.to_string();
+            facts.is_object() && text == content.facts
+        });
         Ok(Self {
             seq: unsigned(seq),
             call_id: content.call_id,

@@ -78,6 +78,7 @@ pub struct Latencies {
     pub resolve: Option<Duration>,
     pub check: Option<Duration>,
     pub authorize: Option<Duration>,
+    pub approval: Option<Duration>,
     pub queue: Option<Duration>,
     pub sandbox: Option<Duration>,
     pub tool: Option<Duration>,
@@ -169,6 +170,16 @@ pub struct Entry {
     pub hash: String,
 }
 
+/// What a person's decision on an approval is recorded as; no tool can have this name.
+pub const DECISION: &str = "approval:decide";
+
+impl Entry {
+    /// Whether it is a person's decision on an approval, and no call of a tool.
+    pub fn is_decision(&self) -> bool {
+        self.tool == DECISION && self.code.as_deref() != Some(Code::UnknownTool.as_str())
+    }
+}
+
 /// One record as it is stored, without its place in the chain.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -216,8 +227,8 @@ impl Row {
             "files_in": record.files_in,
             "files_out": record.files_out,
             "decision": record.decision.map(|decision| json!({
-                "outcome": outcome(record.code),
-                "policies": decision.policies, "version": decision.version,
+                "outcome": decision.ruling.as_str(), "policies": decision.policies,
+                "version": decision.version, "approval": decision.approval,
             })),
             "handed_over": record.handed_over,
             "run": record.run.as_ref().map(Run::to_json),
@@ -330,6 +341,7 @@ impl Latencies {
             ("resolve", self.resolve),
             ("check", self.check),
             ("authorize", self.authorize),
+            ("approval", self.approval),
             ("queue", self.queue),
             ("sandbox", self.sandbox),
             ("tool", self.tool),
@@ -346,15 +358,6 @@ impl Latencies {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// What policy said of a call with this code.
-const fn outcome(code: Option<Code>) -> &'static str {
-    match code {
-        Some(Code::PolicyDenied) => "deny",
-        Some(Code::ApprovalRequired) => "approval_required",
-        Some(_) | None => "permit",
-    }
 }
 
 /// The verdict in words.

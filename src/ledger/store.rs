@@ -1,9 +1,8 @@
 //! The database file: made, opened, checked and brought to the current format here, and nowhere
 //! else. It neither writes nor reads records.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use super::mark::Purpose;
 use super::record::Hash;
 use super::seal::{self, Seal};
 use super::{Config, Error};
+use crate::config::{Unclaimed, claim};
 
 /// Marks a database file as a ledger: `SWLG`.
 const APPLICATION: i64 = 0x5357_4c47;
@@ -174,37 +174,14 @@ pub(super) fn open_beside(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Makes folder and file where they are missing, closes them to others, and takes the lock.
+/// Takes the file for this process alone.
 fn prepare(path: &Path) -> Result<File, Error> {
-    let open = |source| Error::Open { path: path.to_owned(), source: Arc::new(source) };
-    let private = |create_new: bool, path: &Path| {
-        let mut options = OpenOptions::new();
-        options.write(true).mode(0o600);
-        if create_new {
-            options.create_new(true).open(path)
-        } else {
-            options.create(true).truncate(false).open(path)
+    claim(path).map_err(|unclaimed| match unclaimed {
+        Unclaimed::InUse => Error::InUse { path: path.to_owned() },
+        Unclaimed::Refused(source) => {
+            Error::Open { path: path.to_owned(), source: Arc::new(source) }
         }
-    };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder).map_err(open)?;
-    }
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push(".lock");
-    let lock = private(false, &PathBuf::from(lock_path)).map_err(open)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(Error::InUse { path: path.to_owned() });
-        }
-        Err(TryLockError::Error(source)) => return Err(open(source)),
-    }
-    match private(true, path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(open(error)),
-        _ => fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(open)?,
-    }
-    Ok(lock)
+    })
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::call::{CallId, Code, File};
-use crate::policy::Decision;
+use crate::policy::{Decision, Ruling};
 use crate::schema::Change;
 
 fn config(folder: &TempDir) -> Config {
@@ -79,7 +79,12 @@ async fn record_is_read_back_as_it_was_given() {
         to: "5".into(),
     }];
     given.files_in = vec![File::new("a.txt", "", "abc".into()).facts];
-    given.decision = Some(Decision { policies: vec!["never".into()], version: "v".into() });
+    given.decision = Some(Decision {
+        ruling: Ruling::Deny,
+        policies: vec!["never".into()],
+        version: "v".into(),
+        approval: None,
+    });
     given.latencies.check = Some(Duration::from_micros(17));
     given.trace_id = Some("t".into());
     given.roles = vec!["clerk".into()];
@@ -105,7 +110,7 @@ async fn record_is_read_back_as_it_was_given() {
                 "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
             }],
             "files_out": [],
-            "decision": { "outcome": "deny", "policies": ["never"], "version": "v" },
+            "decision": { "outcome": "deny", "policies": ["never"], "version": "v", "approval": null },
             "handed_over": false, "run": null, "cache_hit": false, "latency_us": { "check": 17 }, "trace_id": "t",
         })
     );

@@ -15,7 +15,7 @@ use super::{Millis, Reply, Status, refuse, shape};
 use crate::admission::{Admitted, Caller};
 use crate::call::{Call, Code, Failure};
 use crate::catalog::{Resolved, Tool};
-use crate::policy::{Authorized, Decision};
+use crate::policy::{Authorized, Decision, Ruling};
 use crate::sandbox::{End, Outcome, PoolUse, Ran};
 use crate::schema::tests::tool;
 use crate::schema::{Change, Schemas};
@@ -55,7 +55,12 @@ fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
     let checked = schemas.check(Resolved { admitted, tool }).unwrap();
     let authorized = Authorized {
         checked,
-        decision: Decision { policies: vec!["allow-all".to_owned()], version: "v".to_owned() },
+        decision: Decision {
+            ruling: Ruling::Permit,
+            policies: vec!["allow-all".to_owned()],
+            version: "v".to_owned(),
+            approval: None,
+        },
     };
     let ran = Ran { authorized, outcome };
     shape(ran, &schemas)

@@ -1,7 +1,7 @@
 //! Why a call got no result of its tool: one variant a room, and what only the pipeline knows.
 
 use crate::call::{Code, Failure};
-use crate::{admission, catalog, ledger, policy, sandbox, schema};
+use crate::{admission, approval, catalog, ledger, policy, sandbox, schema};
 
 /// Why a call was refused or ended before its tool had.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,9 @@ pub enum CallError {
     /// Room 4.
     #[error(transparent)]
     Policy(#[from] policy::Error),
+    /// Room 4, when a person has to permit the call.
+    #[error(transparent)]
+    Approval(#[from] approval::Error),
     /// Room 5.
     #[error(transparent)]
     Sandbox(#[from] sandbox::Error),
@@ -46,6 +49,7 @@ impl CallError {
             Self::Catalog(error) => error.failure(),
             Self::Schema(error) => error.failure(),
             Self::Policy(error) => error.failure(),
+            Self::Approval(error) => error.failure(),
             Self::Sandbox(error) => error.failure(),
             Self::Ledger(error) => error.failure(),
             Self::Duplicate(message, details) => {

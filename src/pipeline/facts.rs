@@ -36,6 +36,8 @@ pub(super) struct Facts {
     sight: Sight,
     handed_over: bool,
     visit: Option<String>,
+    /// The approval that was claimed for the call.
+    claimed: Option<String>,
     /// The place in the tool's own limit, given back with the record.
     place: Option<OwnedSemaphorePermit>,
     stages: BTreeMap<&'static str, Duration>,
@@ -57,6 +59,7 @@ impl Facts {
             sight: Sight::default(),
             handed_over: false,
             visit: None,
+            claimed: None,
             place: None,
             stages: BTreeMap::new(),
         }
@@ -108,6 +111,24 @@ impl Facts {
         self.place = place;
     }
 
+    pub(super) fn claimed(&mut self, approval: Option<String>) {
+        self.claimed = approval;
+    }
+
+    /// Takes the approval that was claimed, where the call ended before its tool could run.
+    pub(super) fn unused(&mut self, error: Option<&CallError>) -> Option<String> {
+        let refused = error.is_some_and(|error| error.failure().code == Code::RateLimited);
+        if self.handed_over && !refused {
+            return None;
+        }
+        self.claimed.take()
+    }
+
+    /// How long the call waited for a person.
+    pub(super) fn waited(&mut self, time: Duration) {
+        *self.stages.entry("approval").or_default() += time;
+    }
+
     pub(super) fn visited(&mut self, slot: Option<String>) {
         self.visit = slot;
     }
@@ -157,6 +178,7 @@ impl Facts {
             resolve: spent("resolve"),
             check: spent("check"),
             authorize: spent("authorize"),
+            approval: spent("approval"),
             queue: outcome.map(|outcome| outcome.queue),
             sandbox: outcome.map(|outcome| outcome.sandbox),
             tool: self.outcome.as_ref().map(|outcome| outcome.tool),

@@ -121,13 +121,7 @@ impl Replies {
         let tool = &authorized.checked.resolved.tool;
         let caller = &authorized.checked.resolved.admitted.caller;
         let scope = format!("{}\0{}", caller.tenant, caller.name);
-        let identity = hash(&[
-            &scope,
-            &tool.digest,
-            &authorized.decision.version,
-            &authorized.checked.arguments.digest,
-            &call.files_digest(),
-        ]);
+        let identity = authorized.checked.identity(&authorized.decision.version);
         let idempotency_slot =
             call.idempotency_key.as_deref().map(|key| hash(&["idempotency", &scope, key]));
         let visit = (idempotency_slot.is_none() && !call.conversation.is_empty())

@@ -8,7 +8,7 @@ use moka::sync::Cache;
 
 use crate::admission::Caller;
 use crate::catalog::{Catalog, Problem, Tool, Usable};
-use crate::policy::{self, Policies};
+use crate::policy::{self, Approvers, Policies};
 use crate::schema::Schemas;
 
 /// Callers of whom it is remembered which tools they may know.
@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub schemas: Schemas,
     /// The policies, type-checked against those schemas.
     pub policies: Policies,
+    /// The policies that say who may approve.
+    pub approvers: Approvers,
     /// Tools that were left out because their schema does not compile.
     pub unusable: Vec<Problem>,
     shown: Cache<Caller, Arc<HashSet<String>>>,
@@ -54,8 +56,9 @@ impl Snapshot {
             .collect();
         let catalog = catalog.without(&failed);
         let policies = Policies::load(folder, catalog.tools())?;
+        let approvers = Approvers::load(folder, catalog.tools())?;
         let shown = Cache::new(CALLERS);
-        Ok(Self { catalog, schemas, policies, unusable, shown })
+        Ok(Self { catalog, schemas, policies, approvers, unusable, shown })
     }
 
     /// Whether the caller may be told of the tool. Asks policy about all tools at once, the first

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::Decision;
+use super::{Decision, Ruling};
+use crate::approval::Wanted;
 use crate::call::{Code, Failure};
 use crate::catalog::Problem;
+use crate::schema::Checked;
 
 /// Why a policy set was refused, or a call was not authorized.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +51,8 @@ pub enum Error {
         policies: Vec<String>,
         /// Digest of the policy set that decided.
         version: String,
+        /// What a person would be asked; `None` where only the decision was.
+        wanted: Option<Box<Wanted>>,
     },
     /// A policy could not be evaluated, so nothing is permitted.
     #[error("policy `{policy}` cannot be evaluated for this call: {reason}")]
@@ -78,7 +82,7 @@ impl Error {
                 return Failure::new(Code::Internal, "the policy set cannot be used");
             }
             Self::Denied { policies, version } => (Code::PolicyDenied, policies, version),
-            Self::ApprovalRequired { policies, version } => {
+            Self::ApprovalRequired { policies, version, .. } => {
                 (Code::ApprovalRequired, policies, version)
             }
             Self::Evaluation { policy, version, .. } => {
@@ -92,16 +96,30 @@ impl Error {
 
     /// What decided, for the ledger; `None` when no decision was taken.
     pub fn decision(&self) -> Option<Decision> {
-        let (policies, version) = match self {
-            Self::Denied { policies, version } | Self::ApprovalRequired { policies, version } => {
-                (policies.clone(), version)
+        let (ruling, policies, version) = match self {
+            Self::Denied { policies, version } => (Ruling::Deny, policies.clone(), version),
+            Self::ApprovalRequired { policies, version, .. } => {
+                (Ruling::ApprovalRequired, policies.clone(), version)
             }
-            Self::Evaluation { policy, version, .. } => (named(policy).to_vec(), version),
+            Self::Evaluation { policy, version, .. } => {
+                (Ruling::Deny, named(policy).to_vec(), version)
+            }
             Self::Read { .. } | Self::Invalid { .. } | Self::Schema { .. } | Self::Stale { .. } => {
                 return None;
             }
         };
-        Some(Decision { policies, version: version.clone() })
+        Some(Decision { ruling, policies, version: version.clone(), approval: None })
+    }
+
+    /// Says what a person would be asked about a call that needs one.
+    pub(super) fn wanting(self, checked: &Checked) -> Self {
+        match self {
+            Self::ApprovalRequired { policies, version, .. } => {
+                let wanted = Some(Box::new(Wanted::of(checked, &policies, &version)));
+                Self::ApprovalRequired { policies, version, wanted }
+            }
+            other => other,
+        }
     }
 
     fn message(&self) -> String {

@@ -14,6 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Error, Finding, Severity};
 
+/// The folder of the policies that say who may approve.
+pub(super) const APPROVERS: &str = "approvers";
 /// Annotations without which a policy is refused.
 const MANDATORY: [(&str, &str); 2] = [("id", "id-missing"), ("owner", "owner-missing")];
 
@@ -37,10 +39,10 @@ pub(super) struct Place {
 }
 
 impl Files {
-    /// Reads `*.cedar` of the folder `cedar` below `root`, in the order of their names.
-    pub(super) fn read(root: &Path) -> Result<Self, Error> {
+    /// Reads `*.cedar` of a folder below `root`, in the order of their names.
+    pub(super) fn read(root: &Path, folder: &str) -> Result<Self, Error> {
         let mut files = Self::default();
-        for path in files.list(&root.join("cedar"))? {
+        for path in files.list(root, folder)? {
             let bytes =
                 fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
             let file = relative(root, &path);
@@ -60,17 +62,22 @@ impl Files {
             }
         }
         if files.policies.is_empty() {
-            let message = "there is no policy, so every call is denied".to_owned();
-            let finding = Finding::new(Severity::Warning, "no-policy", message);
-            files.findings.push(finding.mend("write one in `cedar/*.cedar`"));
+            let (severity, meaning) = match folder {
+                APPROVERS => (Severity::Info, "nobody can approve a call"),
+                _ => (Severity::Warning, "every call is denied"),
+            };
+            let message = format!("there is no policy, so {meaning}");
+            let finding = Finding::new(severity, "no-policy", message).at(folder, None);
+            files.findings.push(finding.mend(format!("write one in `{folder}/*.cedar`")));
         }
         Ok(files)
     }
 
     /// The Cedar files of a folder. Anything else in it is warned of, hidden files aside.
-    fn list(&mut self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-        let read = |source| Error::Read { path: folder.to_owned(), source };
-        let entries = match fs::read_dir(folder) {
+    fn list(&mut self, root: &Path, folder: &str) -> Result<Vec<PathBuf>, Error> {
+        let (own, folder) = (folder, root.join(folder));
+        let read = |source| Error::Read { path: folder.clone(), source };
+        let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(read)?,
         };
@@ -86,8 +93,8 @@ impl Files {
             } else {
                 let message = "not a policy file, so it is not read".to_owned();
                 let finding = Finding::new(Severity::Warning, "unread-file", message)
-                    .at(&format!("cedar/{name}"), None);
-                self.findings.push(finding.mend("only `cedar/*.cedar` is"));
+                    .at(&format!("{own}/{name}"), None);
+                self.findings.push(finding.mend(format!("only `{own}/*.cedar` is")));
             }
         }
         found.sort();

@@ -23,13 +23,13 @@ use serde_json::Value;
 use super::files::Files;
 use super::schema::{actions, uid};
 use super::slice::Scope;
-use super::{Error, Finding, Names, Policies, Question};
+use super::{Approvers, Error, Finding, Names, Policies, Question};
 use crate::admission::Caller;
 use crate::call::FileFacts;
 use crate::catalog::{Catalog, Problem, Tool};
 use crate::schema::{Change as Repair, Schemas};
 
-pub use audit::{Audience, Audit, Envelope, Permission, Reach, Row};
+pub use audit::{Audience, Audit, Permission, Reach, Row};
 pub use cases::{Case, CaseResult, Coverage, read as read_cases};
 pub use compare::{Change, Comparison, Example, Side};
 pub use explain::{Explanation, Part, Told};
@@ -156,14 +156,22 @@ impl Review {
     pub fn load(root: &Path, catalog: Catalog) -> Result<Self, Error> {
         let (schemas, broken) = Schemas::compile(catalog.tools());
         let catalog = catalog.without(&broken);
-        let mut files = Files::read(root)?;
+        let mut files = Files::read(root, "cedar")?;
         let rules = files.policies.iter().map(|policy| Rule::new(policy, &files)).collect();
         let policies = match Policies::build(&mut files, catalog.tools()) {
             Ok(policies) => Ok(policies),
             Err(Error::Invalid { problems }) => Err(problems),
             Err(error) => return Err(error),
         };
-        Ok(Self { catalog, schemas, policies, rules, findings: files.findings })
+        let mut findings = files.findings;
+        match Approvers::load(root, catalog.tools()) {
+            Ok(approvers) => findings.extend_from_slice(approvers.findings()),
+            Err(Error::Invalid { problems }) => {
+                findings.extend(problems.iter().map(Finding::of_problem));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Self { catalog, schemas, policies, rules, findings })
     }
 
     /// The tools.

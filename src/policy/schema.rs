@@ -29,13 +29,30 @@ pub(super) struct Prepared {
     pub(super) policies: Vec<usize>,
 }
 
-const COMMON: &str = "\
+const CALLERS: &str = "\
 namespace Switchboard {
   // Who calls: `Switchboard::Caller::\"uid:1000\"`.
   entity Role;
   entity Tenant;
   entity Caller in [Role, Tenant] = { name: __cedar::String, tenant: __cedar::String };
 
+";
+const APPROVING: &str = "
+  // Who asked for the approval.
+  type Asked = { name: __cedar::String, tenant: __cedar::String, roles: Set<__cedar::String> };
+
+  // `decide` is for the calls of others, `decide-own` for one's own.
+  action \"decide\", \"decide-own\" appliesTo {
+    principal: Caller, resource: Source,
+    context: {
+      approve: __cedar::Bool, caller: Asked, tool: __cedar::String, risk: __cedar::String,
+      conversation: __cedar::String, egress_hosts: Set<__cedar::String>,
+      secrets: Set<__cedar::String>
+    }
+  };
+}
+";
+const COMMON: &str = "\
   // The conversation or run that the call belongs to; empty when the caller named none.
   type Session = { tenant: __cedar::String, conversation: __cedar::String };
 
@@ -58,15 +75,8 @@ namespace Switchboard {
 
 /// The schema of a catalog, in Cedar's syntax. `shapes` belong to `tools`, one by one.
 pub(super) fn print(tools: &[Arc<Tool>], shapes: &[Shape]) -> String {
-    let mut out = COMMON.to_owned();
-    let sources: BTreeSet<&str> = tools.iter().map(|tool| tool.source.as_str()).collect();
-    // An enumeration makes a misspelt source an error at load; Cedar wants it to have a member.
-    out.push_str("  entity Source");
-    for (index, source) in sources.iter().enumerate() {
-        out.push_str(if index == 0 { " enum [" } else { ", " });
-        quote(source, &mut out);
-    }
-    out.push_str(if sources.is_empty() { ";\n" } else { "];\n" });
+    let mut out = format!("{CALLERS}{COMMON}");
+    let sources = sources(tools, &mut out);
     for source in &sources {
         out.push_str("  action ");
         quote(&group_of_source(source), &mut out);
@@ -77,6 +87,27 @@ pub(super) fn print(tools: &[Arc<Tool>], shapes: &[Shape]) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+/// The schema of the policies that say who may approve.
+pub(super) fn print_approvers(tools: &[Arc<Tool>]) -> String {
+    let mut out = CALLERS.to_owned();
+    sources(tools, &mut out);
+    out.push_str(APPROVING);
+    out
+}
+
+/// Names the sources of the tools. An enumeration makes a misspelt source an error at load; Cedar
+/// wants it to have a member.
+fn sources<'t>(tools: &'t [Arc<Tool>], out: &mut String) -> BTreeSet<&'t str> {
+    let sources: BTreeSet<&str> = tools.iter().map(|tool| tool.source.as_str()).collect();
+    out.push_str("  entity Source");
+    for (index, source) in sources.iter().enumerate() {
+        out.push_str(if index == 0 { " enum [" } else { ", " });
+        quote(source, out);
+    }
+    out.push_str(if sources.is_empty() { ";\n" } else { "];\n" });
+    sources
 }
 
 fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {

@@ -139,7 +139,7 @@ fn checked(tool: &Arc<Tool>, arguments: &str) -> Checked {
 /// The code of the refusal, or the ids that permit.
 fn decide(policies: &Policies, tool: &Arc<Tool>, arguments: &str) -> Result<Vec<String>, Code> {
     policies
-        .authorize(checked(tool, arguments))
+        .authorize(checked(tool, arguments), None)
         .map(|authorized| authorized.decision.policies)
         .map_err(|error| error.failure().code)
 }
@@ -178,7 +178,7 @@ fn policies_can_speak_of_the_files_of_a_call() {
         let files =
             files.iter().map(|(kind, text)| File::new("f", kind, (*text).to_owned().into()));
         checked.resolved.admitted.call.files = files.collect();
-        policies.authorize(checked).is_ok()
+        policies.authorize(checked, None).is_ok()
     };
     assert!(policies.visible(&caller(), &tool));
     assert!(decide(&[]) && decide(&[("text/plain", "four")]));
@@ -193,7 +193,7 @@ fn decision_names_its_policies_and_the_set() {
     let text = policy("b", "permit (principal, action, resource);")
         + &policy("a", "permit (principal, action, resource);");
     let policies = load(&text, std::slice::from_ref(&tool));
-    let authorized = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap();
+    let authorized = policies.authorize(checked(&tool, r#"{"amount":1}"#), None).unwrap();
     assert_eq!(authorized.decision.policies, ["a", "b"]);
     assert_eq!(authorized.decision.version, policies.version());
     assert_eq!(policies.version().len(), 64);
@@ -205,7 +205,8 @@ fn denial_tells_which_policies_forbid() {
     let text = policy("all", "permit (principal, action, resource);")
         + &policy("never", "forbid (principal, action, resource);");
     let policies = load(&text, std::slice::from_ref(&tool));
-    let failure = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap_err().failure();
+    let failure =
+        policies.authorize(checked(&tool, r#"{"amount":1}"#), None).unwrap_err().failure();
     assert_eq!(failure.code, Code::PolicyDenied);
     assert_eq!(failure.details["policies"], json!(["never"]));
     assert_eq!(failure.message, "policy does not permit this call: forbidden by `never`");
@@ -254,7 +255,7 @@ fn value_that_cedar_cannot_hold_denies_only_where_a_policy_reads_it() {
     assert_eq!(ask(r#"{"amount":9,"rate":3}"#), Err(Code::PolicyDenied));
     // Beyond 64 bits, and more than four places: neither may slip past `has` or a comparison.
     for arguments in [r#"{"amount":9223372036854775808}"#, r#"{"amount":9,"rate":3.00001}"#] {
-        let error = policies.authorize(checked(&tool, arguments)).unwrap_err();
+        let error = policies.authorize(checked(&tool, arguments), None).unwrap_err();
         assert!(matches!(error, Error::Evaluation { .. }), "{error}");
         assert_eq!(error.failure().code, Code::PolicyDenied);
     }
@@ -282,7 +283,7 @@ fn approval_is_asked_for_only_where_it_would_help() {
                 "forbid (principal, action, resource) when { context.input.amount > 100 };",
             );
     let policies = load(&text, std::slice::from_ref(&tool));
-    let error = policies.authorize(checked(&tool, r#"{"amount":1}"#)).unwrap_err();
+    let error = policies.authorize(checked(&tool, r#"{"amount":1}"#), None).unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.code, Code::ApprovalRequired);
     assert_eq!(failure.details["policies"], json!(["attended"]));
@@ -385,7 +386,7 @@ fn callers_are_told_apart_however_their_names_join() {
             tenant: tenant.into(),
             roles: roles.iter().map(|role| (*role).into()).collect(),
         };
-        policies.authorize(checked).is_ok()
+        policies.authorize(checked, None).is_ok()
     };
     assert!(ask("n", "t", &["a", "b"]));
     assert!(!ask("n", "t", &["a1:b"]));
@@ -485,7 +486,7 @@ fn policy_that_fails_on_a_call_denies_it() {
         );
     let policies = load(&text, std::slice::from_ref(&tool));
     let error =
-        policies.authorize(checked(&tool, r#"{"amount":9223372036854775807}"#)).unwrap_err();
+        policies.authorize(checked(&tool, r#"{"amount":9223372036854775807}"#), None).unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.code, Code::PolicyDenied);
     assert_eq!(failure.details["policies"], json!(["sum"]));
@@ -497,8 +498,9 @@ fn tool_whose_definition_changed_is_not_decided() {
     let policies = Policies::load(shipped(), std::slice::from_ref(&tool)).unwrap();
     let mut changed = (*tool).clone();
     changed.digest = "another".into();
-    let error =
-        policies.authorize(checked(&Arc::new(changed.clone()), r#"{"amount":1}"#)).unwrap_err();
+    let error = policies
+        .authorize(checked(&Arc::new(changed.clone()), r#"{"amount":1}"#), None)
+        .unwrap_err();
     assert!(matches!(error, Error::Stale { .. }), "{error}");
     assert!(!policies.visible(&caller(), &changed));
     assert!(!policies.visible(&caller(), &tool_in("x.y", Risk::Read, json!({}), profile(&[]))));

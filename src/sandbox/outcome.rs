@@ -131,14 +131,3 @@ pub struct HttpAnswer {
     /// The body, decompressed, up to the output cap.
     pub body: Bytes,
 }
-
-/// Something a running call says before its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The tool was started.
-    Started,
-    /// A piece of standard output.
-    Stdout(Bytes),
-    /// A piece of standard error.
-    Stderr(Bytes),
-}

@@ -1,6 +1,6 @@
 //! Why the daemon does not start.
 
-use crate::{admission, ledger, policy, sandbox, telemetry};
+use crate::{admission, approval, ledger, policy, sandbox, telemetry};
 
 /// Why the daemon does not start.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,9 @@ pub enum Error {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
+    /// The approvals.
+    #[error(transparent)]
+    Approval(#[from] approval::Error),
     /// The policies.
     #[error(transparent)]
     Policy(#[from] policy::Error),

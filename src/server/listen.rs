@@ -18,8 +18,9 @@ use super::tls::Sessions;
 use super::{Daemon, Error, http};
 use crate::config::Server;
 use crate::proto;
+use crate::proto::policy::policy_service_server::PolicyServiceServer;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
-use crate::service::{Door, Tools};
+use crate::service::{Door, Policies, Tools};
 
 /// Bytes of one message: the files of a call, and more arguments than a reply refuses as too long.
 const MESSAGE_BYTES: usize = 32 << 20;
@@ -213,6 +214,7 @@ impl Listeners {
 
 fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
     let tools = Tools::new(daemon.pipeline.clone(), daemon.calls.clone());
+    let policies = Policies::new(daemon.pipeline.clone(), daemon.stop.clone());
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
@@ -231,6 +233,10 @@ fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
             ToolServiceServer::new(tools)
                 .max_decoding_message_size(MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
+            Door::new(daemon.pipeline.clone()),
+        ))
+        .add_service(InterceptedService::new(
+            PolicyServiceServer::new(policies),
             Door::new(daemon.pipeline.clone()),
         )))
 }

@@ -8,8 +8,10 @@ use tonic::{Code as Grpc, Status};
 use tonic_types::pb;
 
 use crate::admission::Unproven;
+use crate::approval;
 use crate::call::Code;
 use crate::normalize::Reply;
+use crate::pipeline::Undecided;
 use crate::proto::{REPLY_TYPE_URL, tools as proto};
 
 const DOMAIN: &str = "switchboard";
@@ -93,6 +95,39 @@ pub(super) fn unknown_peer() -> Status {
 /// The sender does not prove who it is.
 pub(super) fn unproven(why: Unproven) -> Status {
     with_details(Grpc::Unauthenticated, &why.to_string(), vec![reason(why.as_str())])
+}
+
+/// Why an approval is not shown, or not decided.
+pub(super) fn of_approval(error: &approval::Error) -> Status {
+    use approval::Error;
+    let message = error.to_string();
+    match error {
+        Error::Unknown { .. } | Error::Unfit { .. } => not_found("UNKNOWN_APPROVAL", &message),
+        Error::NotPending { .. } => {
+            with_details(Grpc::FailedPrecondition, &message, vec![reason("NOT_PENDING")])
+        }
+        Error::Required(_)
+        | Error::Rejected(_)
+        | Error::Crowded { .. }
+        | Error::Open { .. }
+        | Error::Database(_)
+        | Error::Closed => {
+            let details = vec![reason("APPROVALS_UNAVAILABLE"), retry(Duration::from_secs(1))];
+            with_details(Grpc::Unavailable, &message, details)
+        }
+    }
+}
+
+/// Why nothing was decided.
+pub(super) fn undecided(why: &Undecided) -> Status {
+    match why {
+        Undecided::Queue(error) => of_approval(error),
+        Undecided::NotApprover(..) => {
+            let details = vec![reason("NOT_AN_APPROVER")];
+            with_details(Grpc::PermissionDenied, &why.to_string(), details)
+        }
+        Undecided::Unrecorded(_) => unavailable(Code::LedgerUnavailable, &why.to_string()),
+    }
 }
 
 /// The ledger cannot be read.

@@ -13,11 +13,10 @@ use tracing::Instrument;
 
 use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
-use crate::call::{Call, CallId, Code};
+use crate::call::{Call, CallId, Code, Event};
 use crate::ledger::Page;
 use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
-use crate::sandbox::Event;
 use crate::telemetry;
 
 /// Bytes of files that are hashed at once.
@@ -79,7 +78,7 @@ impl Tools {
         }
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
-        let run = async move { Box::pin(pipeline.call(call, entered, &caller, events)).await };
+        let run = async move { pipeline.call(call, entered, &caller, events).await };
         Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
     }
 
@@ -127,8 +126,9 @@ fn event(event: proto::call_event::Event) -> proto::CallEvent {
 
 fn progress(from: Event) -> proto::CallEvent {
     use proto::call_event::output::Stream;
-    use proto::call_event::{Event as Wire, Output, Started};
+    use proto::call_event::{Event as Wire, Output, Started, Waiting};
     event(match from {
+        Event::Waiting(approval_id) => Wire::Waiting(Waiting { approval_id }),
         Event::Started => Wire::Started(Started {}),
         Event::Stdout(data) => {
             Wire::Output(Output { stream: Stream::Stdout.into(), data: data.to_vec() })

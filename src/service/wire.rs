@@ -14,7 +14,7 @@ use crate::schema::Change;
 
 use super::{files, status};
 
-/// Bytes of a tool name, a conversation id or an idempotency key.
+/// Bytes of a tool name, a conversation id, an idempotency key or an approval's id.
 const NAME_BYTES: usize = 256;
 
 /// The name of something that is looked up; an error repeats it, so it is bounded.
@@ -43,6 +43,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
         ("tool_name", &wire.tool_name),
         ("conversation_id", &wire.conversation_id),
         ("idempotency_key", &wire.idempotency_key),
+        ("approval_id", &wire.approval_id),
     ];
     wrong.extend(texts.into_iter().filter_map(|(field, text)| Some((field, fault(text)?))));
     let id = match wire.call_id.as_str() {
@@ -66,6 +67,8 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     (call.id, call.named) = (id, !wire.call_id.is_empty());
     (call.files, call.output_files) = (files, wire.output_files);
     call.conversation = wire.conversation_id;
+    call.approval = Some(wire.approval_id).filter(|id| !id.is_empty());
+    call.attends = wire.wait_for_approval;
     call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
     Ok(call)
 }

@@ -17,6 +17,7 @@ use crate::measure::{Samples, figure, peak, row};
 const DECISIONS: usize = 20_000;
 const POLICIES: i64 = 100;
 const OPERATIONS: usize = 1200;
+const TOOLS: usize = 500;
 
 pub fn run() {
     let few = Setup::new();
@@ -39,6 +40,7 @@ pub fn run() {
         figure(&format!("policy.{name}.p50"), seen.median(), "us");
         figure(&format!("policy.{name}.p99"), seen.quantile(0.99), "us");
     }
+    check();
     import();
 }
 
@@ -61,7 +63,7 @@ fn decide(snapshot: &Snapshot, seen: &mut Samples) {
         let resolved = snapshot.catalog.resolve(admitted, &|_, _| true).unwrap();
         let checked = snapshot.schemas.check(resolved).unwrap();
         let begun = Instant::now();
-        let decided = snapshot.policies.authorize(checked);
+        let decided = snapshot.policies.authorize(checked, None);
         seen.add(begun.elapsed().as_secs_f64() * 1e6);
         assert!(decided.is_ok());
     }
@@ -94,6 +96,31 @@ fn policies(nth: i64) -> String {
         .unwrap();
     }
     text
+}
+
+/// `policy check` of many tools and policies by the command line.
+fn check() {
+    let setup = Setup::of(&["policies", "tests/fixtures/policies"])
+        .policy("cedar/many.cedar", &policies(4));
+    let folder = setup.policies();
+    let tool = std::fs::read_to_string(folder.join("tools/probe-echo.toml")).unwrap();
+    for number in 0..TOOLS {
+        let text = tool.replace("probe.echo", &format!("bench.tool{number}"));
+        std::fs::write(folder.join(format!("tools/bench-{number}.toml")), text).unwrap();
+    }
+    let mut took = Samples::default();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let checked = Command::new(BINARY)
+            .args(["policy", "check", "--json", "--catalog"])
+            .arg(&folder)
+            .output()
+            .unwrap();
+        assert!(checked.status.code().is_some_and(|code| code < 2), "{checked:?}");
+        took.time(begun.elapsed());
+    }
+    row("policy.check.tools", TOOLS, "tools");
+    figure("policy.check.p50", took.median(), "ms");
 }
 
 fn import() {

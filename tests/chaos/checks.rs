@@ -107,8 +107,11 @@ pub fn ledger(stage: &Stage, calls: &[Call]) -> usize {
     row("chaos.records_of_no_call", strange, "records");
     row("chaos.containers_used", containers.len(), "containers");
     row("chaos.containers_used_twice", twice, "containers");
-    let verified =
-        Command::new(BINARY).args(["ledger", "verify", "--json", "--file"]).arg(&path).output().unwrap();
+    let verified = Command::new(BINARY)
+        .args(["ledger", "verify", "--json", "--file"])
+        .arg(&path)
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&verified.stdout);
     let whole = verified.status.success();
     row("chaos.ledger_chain", if whole { "whole" } else { "broken" }, text.trim());

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 9] = [
+const ROOMS: [&str; 10] = [
     "call",
     "admission",
     "catalog",
     "schema",
+    "approval",
     "policy",
     "sandbox",
     "screen",
@@ -25,7 +26,7 @@ const FENCES: [(&str, &[&str]); 9] = [
     ("cedar_policy", &["policy"]),
     ("jsonschema", &["schema"]),
     ("governor", &["admission"]),
-    ("rusqlite", &["ledger"]),
+    ("rusqlite", &["ledger", "approval"]),
     ("ring", &["ledger"]),
     ("tonic", &["service", "server", "proto", "cli"]),
 ];

@@ -6,6 +6,7 @@
     reason = "a test helper may fail its test"
 )]
 
+mod approvals;
 mod calls;
 mod cli;
 mod daemon;

@@ -156,7 +156,7 @@ async fn characters_that_are_split_between_reads_arrive_whole() {
                 Event::Output(piece) if piece.stream() == Stream::Stdout => out.extend(piece.data),
                 Event::Output(piece) => err.extend(piece.data),
                 Event::Reply(last) => reply = Some(parsed(&last)),
-                Event::Accepted(_) | Event::Started(_) => {}
+                Event::Accepted(_) | Event::Started(_) | Event::Waiting(_) => {}
             }
         }
         let reply = reply.unwrap();

@@ -79,6 +79,8 @@ pub(super) async fn recorded(file: &Path, records: u32) -> Result<Vec<Past>, Fai
         entries.extend(page);
     }
     entries.reverse();
+    // Decisions of people are recorded too, and are no calls of tools.
+    entries.retain(|entry| !entry.is_decision());
     Ok(entries.iter().map(past).collect())
 }
 
@@ -100,8 +102,12 @@ pub(super) fn past(entry: &Entry) -> Past {
     let kept = u64::try_from(entry.arguments.len()).unwrap_or(u64::MAX);
     // Masking may write the text anew and shorter; what was cut is no JSON any more.
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(&entry.arguments).is_ok();
+    let ruling = entry.facts.pointer("/decision/outcome").and_then(Value::as_str);
+    let ruling = ruling.unwrap_or_default();
     let decided = entry.facts.get("decision").is_some_and(|decision| !decision.is_null());
     let outcome = match entry.code.as_deref() {
+        // Whatever came of it, a person had to permit it.
+        _ if matches!(ruling, "approved" | "approval_required") => Some(Outcome::Approval),
         Some("UNKNOWN_TOOL") => Some(Outcome::Unknown),
         Some("SCHEMA_VALIDATION_ERROR") => Some(Outcome::Invalid),
         Some("POLICY_DENIED") => Some(Outcome::Deny),

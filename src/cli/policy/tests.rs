@@ -135,7 +135,7 @@ fn decide(snapshot: &Snapshot, admission: &Admission, asked: &Asked) -> (Outcome
         }
     };
     record.arguments_digest = Some(checked.arguments.digest.clone());
-    let decided = snapshot.policies.authorize(checked);
+    let decided = snapshot.policies.authorize(checked, None);
     record.decision = match &decided {
         Ok(authorized) => Some(authorized.decision.clone()),
         Err(error) => error.decision(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::parts::{Named, conjuncts};
 use super::{Review, Rule, RuleFacts};
 use crate::admission::Caller;
-use crate::catalog::{Risk, Tool};
+use crate::catalog::{Envelope, Risk, Tool};
 use crate::policy::{Error, Finding, Policies};
 
 /// Stands for every caller whom no policy names.
@@ -77,29 +77,6 @@ pub struct Permission {
     pub principal: String,
     /// What must hold beside its scope, in Cedar; empty for nothing.
     pub conditions: Vec<String>,
-}
-
-/// What a tool runs in. Sizes are bytes.
-#[derive(Debug, Clone, Serialize)]
-#[expect(missing_docs, reason = "each is named as in the sandbox profile")]
-pub struct Envelope {
-    pub profile: String,
-    pub image: String,
-    /// Id of the image; empty when it is not known here.
-    pub image_digest: String,
-    pub tier: crate::catalog::Tier,
-    pub runtime: crate::catalog::Runtime,
-    pub seccomp: String,
-    pub wall_ms: u64,
-    pub memory: u64,
-    pub cpu_millis: u32,
-    pub processes: u32,
-    pub output: u64,
-    pub disk: u64,
-    /// `host:port`, and the networks that the rule names; empty for no way out.
-    pub hosts: Vec<String>,
-    /// Names of the secrets that the gate adds, with their hosts.
-    pub secrets: Vec<String>,
 }
 
 impl Review {
@@ -212,26 +189,6 @@ impl Permission {
 }
 
 fn envelope(tool: &Tool, images: &dyn Fn(&str) -> Option<String>) -> Envelope {
-    let profile = &tool.profile;
-    let rules = profile.egress.as_deref().unwrap_or_default();
-    let host = |rule: &crate::catalog::EgressRule| match rule.networks.as_slice() {
-        [] => format!("{}:{}", rule.host, rule.port),
-        networks => format!("{}:{} in {}", rule.host, rule.port, networks.join(", ")),
-    };
-    Envelope {
-        profile: profile.name.clone(),
-        image: profile.image.clone(),
-        image_digest: images(&profile.image).unwrap_or_default(),
-        tier: profile.tier,
-        runtime: profile.runtime,
-        seccomp: profile.seccomp.name.clone(),
-        wall_ms: u64::try_from(profile.limits.wall.as_millis()).unwrap_or(u64::MAX),
-        memory: profile.limits.memory,
-        cpu_millis: profile.limits.cpu_millis,
-        processes: profile.limits.processes,
-        output: profile.limits.output,
-        disk: profile.limits.disk,
-        hosts: rules.iter().map(host).collect(),
-        secrets: profile.secrets.iter().map(|secret| secret.name.clone()).collect(),
-    }
+    let image_digest = images(&tool.profile.image).unwrap_or_default();
+    Envelope { image_digest, ..Envelope::of(&tool.profile) }
 }
