@@ -12,7 +12,7 @@ use cedar_policy::{
 
 use super::files::{APPROVERS, Files, sentence};
 use super::schema::{self, uid};
-use super::{Error, Finding, Names};
+use super::{Error, Names};
 use crate::admission::Caller;
 use crate::approval::Wanted;
 use crate::catalog::Tool;
@@ -24,7 +24,6 @@ pub struct Approvers {
     schema: Schema,
     policies: PolicySet,
     version: String,
-    findings: Vec<Finding>,
 }
 
 impl std::fmt::Debug for Approvers {
@@ -37,7 +36,11 @@ impl Approvers {
     /// Reads `approvers/*.cedar` below `root`. What refuses a policy that permits calls refuses these
     /// too; without any, nobody can approve.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
-        let mut files = Files::read(root, APPROVERS)?;
+        Self::build(&mut Files::read(root, APPROVERS)?, tools)
+    }
+
+    /// The set of files that were read; takes the policies out of them.
+    pub(super) fn build(files: &mut Files, tools: &[Arc<Tool>]) -> Result<Self, Error> {
         let text = schema::print_approvers(tools);
         let invalid = |error: &dyn miette::Diagnostic| Error::Schema { reason: sentence(error) };
         let (schema, _) = Schema::from_cedarschema_str(&text).map_err(|error| invalid(&error))?;
@@ -50,18 +53,12 @@ impl Approvers {
             schema,
             policies,
             version: files.version(&text),
-            findings: files.findings,
         })
     }
 
     /// SHA-256 in hex over the files and their schema.
     pub fn version(&self) -> &str {
         &self.version
-    }
-
-    /// What a reviewer should know of them.
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
     }
 
     /// The ids of the policies by which `approver` may approve, or deny, what is wanted; `None` when

@@ -81,15 +81,12 @@ impl Finding {
             _ if problem.place.starts_with("ceiling") => "ceiling",
             Some("sandbox" | "seccomp") => "profile",
             Some("openapi") => "document",
-            Some("approvers") => "approver",
             _ => "manifest",
         };
         let severity = if problem.fatal { Severity::Error } else { Severity::Warning };
-        let line = match problem.place.strip_prefix("line ") {
-            Some(rest) => rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default(),
-            None => &problem.place,
-        };
-        let line = line.parse().ok();
+        let line = problem.place.strip_prefix("line ").and_then(|rest| {
+            rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|line| line.parse().ok())
+        });
         Self {
             place: problem.place.clone(),
             ..Self::new(severity, rule, problem.message.clone()).at(&problem.file, line)

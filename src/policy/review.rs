@@ -20,7 +20,7 @@ use cedar_policy::{Effect, EntityUid, Policy, pst};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::files::Files;
+use super::files::{APPROVERS, Files};
 use super::schema::{actions, uid};
 use super::slice::Scope;
 use super::{Approvers, Error, Finding, Names, Policies, Question};
@@ -42,6 +42,8 @@ pub struct Review {
     schemas: Schemas,
     policies: Result<Policies, Vec<Problem>>,
     rules: Vec<Rule>,
+    /// The policies that say who may approve.
+    approvers: Vec<Rule>,
     findings: Vec<Finding>,
 }
 
@@ -163,15 +165,14 @@ impl Review {
             Err(Error::Invalid { problems }) => Err(problems),
             Err(error) => return Err(error),
         };
-        let mut findings = files.findings;
-        match Approvers::load(root, catalog.tools()) {
-            Ok(approvers) => findings.extend_from_slice(approvers.findings()),
-            Err(Error::Invalid { problems }) => {
-                findings.extend(problems.iter().map(Finding::of_problem));
-            }
+        let mut own = Files::read(root, APPROVERS)?;
+        let approvers = own.policies.iter().map(|policy| Rule::new(policy, &own)).collect();
+        match Approvers::build(&mut own, catalog.tools()) {
+            Ok(_) | Err(Error::Invalid { .. }) => files.findings.append(&mut own.findings),
             Err(error) => return Err(error),
         }
-        Ok(Self { catalog, schemas, policies, rules, findings })
+        let findings = files.findings;
+        Ok(Self { catalog, schemas, policies, rules, approvers, findings })
     }
 
     /// The tools.

@@ -49,6 +49,13 @@ pub(super) fn page(audit: &Audit) -> String {
     for row in &audit.tools {
         tool(&mut out, row);
     }
+    put!(out, "\n## Who may approve\n");
+    if audit.approvers.is_empty() {
+        put!(out, "Nobody.");
+    }
+    for policy in &audit.approvers {
+        put!(out, "- {}: {}", policy.policy.effect, permission(policy));
+    }
     put!(out, "\n## Policies\n\n| policy | effect | owner | where |\n| --- | --- | --- | --- |");
     for rule in &audit.policies {
         let place = code(&format!("{}:{}", rule.file, rule.line));

@@ -80,10 +80,17 @@ fn calls() -> impl Strategy<Value = Asked> {
         ]),
     )
         .prop_map(|(tool, arguments)| (tool, arguments.to_owned()));
+    // Those that fit, so that what waits for a person comes up as well.
+    let fitting = prop::sample::select(vec![
+        ("wiki.edit", r#"{"page":"home","text":"x"}"#),
+        ("erase.record", r#"{"id":3}"#),
+        ("notify.mail", r#"{"to":"a@example.com","text":"x"}"#),
+    ])
+    .prop_map(|(tool, arguments)| (tool, arguments.to_owned()));
     let roles = prop::sample::subsequence(vec!["clerk", "local", "chief"], 0..=2);
     let tenants = prop::sample::select(vec!["north", "south"]);
     let conversations = prop::sample::select(vec!["", "c1", "d1"]);
-    (prop_oneof![echo, other], roles, tenants, conversations).prop_map(
+    (prop_oneof![4 => echo, 4 => other, 1 => fitting], roles, tenants, conversations).prop_map(
         |((tool, arguments), roles, tenant, conversation)| Asked {
             tool: tool.to_owned(),
             arguments,
@@ -194,9 +201,17 @@ async fn daemon_explain_and_replay_decide_alike() {
 
     let past = recorded(&file, u32::try_from(CALLS).unwrap()).await.unwrap();
     assert_eq!(past.len(), CALLS);
+    let mut masked = 0;
     for past in &past {
         let replayed = review.replay(past).unwrap();
+        // A number that happens to be one of a bank card is masked; nothing is claimed of it then.
+        if past.asked.arguments.contains("[masked]") {
+            masked += 1;
+            assert!(!replayed.unclear.is_empty() || !replayed.differs, "{past:?} {replayed:?}");
+            continue;
+        }
         assert!(!replayed.differs && replayed.unclear.is_empty(), "{past:?} {replayed:?}");
         assert_eq!(replayed.now_policies, past.policies, "{past:?}");
     }
+    assert!(masked < CALLS / 20, "{masked}");
 }

@@ -25,6 +25,8 @@ pub struct Audit {
     pub tools: Vec<Row>,
     /// Every policy, in the order of the files.
     pub policies: Vec<RuleFacts>,
+    /// Who may approve calls, and when.
+    pub approvers: Vec<Permission>,
     /// What a reviewer should know.
     pub findings: Vec<Finding>,
 }
@@ -120,6 +122,7 @@ impl Review {
             catalog_digest: self.catalog.digest().to_owned(),
             tools,
             policies: self.rules().cloned().collect(),
+            approvers: self.approvers.iter().map(Permission::to_approve).collect(),
             findings: self.lint(),
         })
     }
@@ -185,6 +188,14 @@ impl Permission {
                 .unwrap_or_default(),
             conditions: conjuncts(rule).iter().map(super::parts::Conjunct::text).collect(),
         }
+    }
+
+    /// As [`Permission::of`], with the action among what must hold.
+    fn to_approve(rule: &Rule) -> Self {
+        let mut permission = Self::of(rule);
+        let action = rule.body.as_ref().map(|body| body.action.to_string());
+        permission.conditions.splice(0..0, action);
+        permission
     }
 }
 
