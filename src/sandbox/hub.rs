@@ -19,6 +19,7 @@ use super::recipe::{Images, Key, Recipe};
 use super::secrets::Vault;
 use super::share::Share;
 use super::teardown::Reaper;
+use super::keeper::COURTESY;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
 /// Callers whose shares are remembered before idle ones are forgotten.
@@ -94,15 +95,28 @@ pub(super) enum Holding {
 /// A container that belongs to one call.
 #[derive(Debug)]
 pub(super) struct Own {
-    taken: Taken,
+    taken: Arc<Taken>,
     hub: Arc<Hub>,
-    _share: Option<OwnedSemaphorePermit>,
+    share: Option<OwnedSemaphorePermit>,
     _counted: Counted,
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.hub.changed.notify_one();
+        let (hub, taken, share) =
+            (Arc::clone(&self.hub), Arc::clone(&self.taken), self.share.take());
+        // The end of a container takes the processor that the call's reply needs now; nothing of its
+        // tool is alive any more.
+        let end = async move {
+            if !hub.pools().is_urgent() {
+                hub.stop.run_until_cancelled(tokio::time::sleep(COURTESY)).await;
+            }
+            drop((taken, share));
+            hub.changed.notify_one();
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.hub.tasks.spawn_on(end, &runtime);
+        }
     }
 }
 
@@ -188,7 +202,8 @@ impl Hub {
         let left = until.saturating_duration_since(Instant::now());
         let (taken, pool) = self.obtain(recipe, who, left).await?;
         let counted = Counted::new("in_use");
-        let own = Own { taken, hub: Arc::clone(self), _share: share, _counted: counted };
+        let taken = Arc::new(taken);
+        let own = Own { taken, hub: Arc::clone(self), share, _counted: counted };
         Ok(Grant { holding: Holding::Own(own), pool })
     }
 

@@ -22,9 +22,10 @@ const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::f
 const MISSES: u32 = 2;
 /// Upkeep of the pools happens at least this often.
 const TICK: Duration = Duration::from_secs(1);
-/// The reserve is refilled this long after a call took from it, so that the call itself has the
-/// processor first. A call that waits is served at once.
-const COURTESY: Duration = Duration::from_millis(8);
+/// The reserve is refilled this long after a call took from it, and its container is ended this long
+/// after the call, so that the call itself has the processor first. A call that waits is served at
+/// once.
+pub(super) const COURTESY: Duration = Duration::from_millis(8);
 
 /// Time in which a container is removed, as a rule.
 const REMOVAL: Duration = Duration::from_millis(200);

@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, PartialEq, Eq)]
 pub struct Leftovers {
     processes: Vec<String>,
+    /// Containers that the engine itself lost: its containerd was killed while it made them, so that
+    /// neither knows of them. They wait for a start that never comes, and have run nothing; no client
+    /// of the engine can see or remove them.
+    stillborn: Vec<String>,
     mounts: usize,
 }
 
@@ -157,10 +161,18 @@ impl Engine {
     pub fn leftovers(&self) -> Leftovers {
         let folder = self.folder.path().display().to_string();
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let found = processes(|line, groups| {
+            groups.contains(&self.group) || line.contains("shim") && line.contains(&folder)
+        });
+        let waits = |process: &&Process| process.line.trim() == "runc init";
+        let parents: Vec<u32> = found.iter().filter(waits).map(|process| process.parent).collect();
+        let (stillborn, processes): (Vec<Process>, Vec<Process>) = found
+            .into_iter()
+            .partition(|process| waits(&process) || parents.contains(&process.id));
+        let lines = |all: Vec<Process>| all.into_iter().map(|process| process.line).collect();
         Leftovers {
-            processes: processes(|line, groups| {
-                groups.contains(&self.group) || line.contains("shim") && line.contains(&folder)
-            }),
+            processes: lines(processes),
+            stillborn: lines(stillborn),
             mounts: mounts.lines().filter(|line| line.contains(&folder)).count(),
         }
     }
@@ -187,6 +199,7 @@ impl Engine {
                 row("chaos.processes_left", processes, "processes");
                 row("chaos.mounts_left", mounts, "mounts");
                 row("chaos.networks_left", networks, "networks");
+                row("chaos.lost_by_the_engine", now.stillborn.len(), "processes");
                 if left > 0 {
                     eprintln!("chaos: left over: {now:?}, janitors {janitors:?}");
                 }
@@ -247,17 +260,30 @@ fn is_alive(pid: &str) -> bool {
     status.lines().any(|line| line.starts_with("State:") && !line.contains(['Z', 'X']))
 }
 
-/// Command lines of the processes that `is` picks by command line and control groups.
-fn processes(is: impl Fn(&str, &str) -> bool) -> Vec<String> {
+/// A process of the machine.
+#[derive(Debug)]
+struct Process {
+    id: u32,
+    parent: u32,
+    line: String,
+}
+
+/// The processes that `is` picks by command line and control groups.
+fn processes(is: impl Fn(&str, &str) -> bool) -> Vec<Process> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap() {
         let path = entry.unwrap().path();
         // What ends meanwhile is no leftover.
         let Ok(line) = std::fs::read(path.join("cmdline")) else { continue };
         let Ok(groups) = std::fs::read_to_string(path.join("cgroup")) else { continue };
+        let Ok(state) = std::fs::read_to_string(path.join("stat")) else { continue };
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if is(&line, &groups) {
-            found.push(line);
+        // Behind the name, which may have spaces of its own: the state, then the parent.
+        let behind = state.rsplit(')').next().unwrap_or_default();
+        let parent = behind.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+        let id = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+        if let (Some(id), Some(parent), true) = (id, parent, is(&line, &groups)) {
+            found.push(Process { id, parent, line });
         }
     }
     found
