@@ -31,6 +31,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::catalog::Tool;
 use crate::config::{beside, duration};
 pub use error::Error;
 pub use key::PublicKey;
@@ -280,6 +281,11 @@ pub fn public_key(path: &Path) -> Result<Option<PublicKey>, Error> {
 /// caller got it.
 pub fn mask_json(text: &str) -> String {
     mask::Masker::of_tool(None).json(text, usize::MAX)
+}
+
+/// Arguments of a tool's call with what its schema, or a pattern, says is sensitive masked.
+pub fn mask_arguments(tool: Option<&Tool>, text: &str) -> String {
+    mask::Masker::of_tool(tool).json(text, usize::MAX)
 }
 
 async fn run_blocking<T: Send + 'static>(

@@ -80,6 +80,10 @@ impl Facts {
         self.tool.as_ref().map_or(&self.asked, |tool| &tool.name)
     }
 
+    pub(super) fn tool(&self) -> Option<&Tool> {
+        self.tool.as_deref()
+    }
+
     pub(super) fn visit(&self) -> Option<&str> {
         self.visit.as_deref()
     }

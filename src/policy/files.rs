@@ -67,7 +67,8 @@ impl Files {
                 _ => (Severity::Warning, "every call is denied"),
             };
             let message = format!("there is no policy, so {meaning}");
-            let finding = Finding::new(severity, "no-policy", message).at(folder, None);
+            let finding =
+                Finding::new(severity, "no-policy", message).at(&format!("{folder}/*.cedar"), None);
             files.findings.push(finding.mend(format!("write one in `{folder}/*.cedar`")));
         }
         Ok(files)

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::engine::Engine;
+use super::keeper::COURTESY;
 use super::member::{Counted, Member, Yard};
 use super::order::Scope;
 use super::pool::{Asked, Pools, Taken, Who};
@@ -19,7 +20,6 @@ use super::recipe::{Images, Key, Recipe};
 use super::secrets::Vault;
 use super::share::Share;
 use super::teardown::Reaper;
-use super::keeper::COURTESY;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
 
 /// Callers whose shares are remembered before idle ones are forgotten.

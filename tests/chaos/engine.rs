@@ -166,9 +166,8 @@ impl Engine {
         });
         let waits = |process: &&Process| process.line.trim() == "runc init";
         let parents: Vec<u32> = found.iter().filter(waits).map(|process| process.parent).collect();
-        let (stillborn, processes): (Vec<Process>, Vec<Process>) = found
-            .into_iter()
-            .partition(|process| waits(&process) || parents.contains(&process.id));
+        let (stillborn, processes): (Vec<Process>, Vec<Process>) =
+            found.into_iter().partition(|process| waits(&process) || parents.contains(&process.id));
         let lines = |all: Vec<Process>| all.into_iter().map(|process| process.line).collect();
         Leftovers {
             processes: lines(processes),

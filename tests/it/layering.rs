@@ -27,7 +27,7 @@ const FENCES: [(&str, &[&str]); 9] = [
     ("jsonschema", &["schema"]),
     ("governor", &["admission"]),
     ("rusqlite", &["ledger", "approval"]),
-    ("ring", &["ledger"]),
+    ("ring", &["ledger", "sandbox", "server"]),
     ("tonic", &["service", "server", "proto", "cli"]),
 ];
 const LINES: usize = 450;

@@ -41,6 +41,10 @@ pub(super) fn covers<'t>(
         if given.iter().any(|known| implies(known, &needed)) {
             continue;
         }
+        // Two ranges of one number, of which neither side is in doubt.
+        if given.iter().any(|known| same_number(known, &needed)) {
+            return Covers::No;
+        }
         let operand = needed.operand().filter(|operand| !matches!(***operand, pst::Expr::Var(_)));
         let related = operand.is_some() && given.iter().any(|known| known.operand() == operand);
         if !related {
@@ -121,6 +125,11 @@ fn implies(known: &Conjunct, needed: &Conjunct) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether both bound the same thing by numbers.
+fn same_number(one: &Conjunct, other: &Conjunct) -> bool {
+    matches!((bound(one), bound(other)), (Some((what, ..)), Some((other, ..))) if what == other)
 }
 
 /// The numbers that a comparison lets through, both ends included.
