@@ -2,6 +2,7 @@
 //! everything else lives in the room that makes it.
 
 mod file;
+mod session;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
+pub use session::{Session, Taint};
 
 /// Names one call for ever: a UUID of version 7, so that ids sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +58,8 @@ pub struct Call {
     pub output_files: Vec<String>,
     /// Groups the calls of one conversation or run; empty when the caller named none.
     pub conversation: String,
+    /// What that conversation had come to when the call was admitted; nothing before that.
+    pub session: Session,
     /// Set when the caller wants an equal call answered from the first one's reply.
     pub idempotency_key: Option<String>,
     /// When the caller stops waiting.
@@ -77,6 +81,7 @@ impl Call {
             files: Vec::new(),
             output_files: Vec::new(),
             conversation: String::new(),
+            session: Session::default(),
             idempotency_key: None,
             deadline: None,
             received: Instant::now(),

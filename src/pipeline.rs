@@ -6,6 +6,7 @@ mod error;
 mod facts;
 mod replies;
 mod running;
+mod sessions;
 mod snapshot;
 
 use std::time::Duration;
@@ -21,14 +22,15 @@ use crate::ledger::Ledger;
 use crate::normalize::{self, Reply};
 use crate::policy::Authorized;
 use crate::sandbox::{Event, Sandbox};
-use crate::schema::Change;
 
+pub use control::Preview;
 pub use error::CallError;
 use facts::Facts;
 pub use replies::Config as RepliesConfig;
 use replies::Replies;
 pub use running::Entered;
 use running::Running;
+use sessions::Sessions;
 pub use snapshot::Snapshot;
 
 /// The rooms, wired together. The only way to run a tool.
@@ -40,6 +42,7 @@ pub struct Pipeline {
     sandbox: Sandbox,
     ledger: Ledger,
     running: Running,
+    sessions: Sessions,
 }
 
 /// A reply and the one line of JSON that the ledger holds of it.
@@ -49,19 +52,6 @@ pub struct Recorded {
     pub reply: Reply,
     /// The same as the ledger has it, byte for byte.
     pub json: String,
-}
-
-/// What a call would do, found without running it.
-#[derive(Debug)]
-pub struct Preview {
-    /// The tool's declared name.
-    pub tool_name: String,
-    /// The arguments that would run, as JSON text.
-    pub arguments_json: String,
-    /// What was changed in them.
-    pub repairs: Vec<Change>,
-    /// Ids of the policies that permit the call.
-    pub policies: Vec<String>,
 }
 
 impl Pipeline {
@@ -81,6 +71,7 @@ impl Pipeline {
             sandbox,
             ledger,
             running: Running::default(),
+            sessions: Sessions::default(),
         }
     }
 
@@ -126,7 +117,7 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
         let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call.clone(), caller, &snapshot, facts)?;
+        let authorized = self.decide(call.clone(), caller, &snapshot, facts).await?;
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
         let run = self.execute(&snapshot, authorized, events, facts);
@@ -135,7 +126,7 @@ impl Pipeline {
     }
 
     /// Rooms 1 to 4: everything that is decided before something runs.
-    fn decide(
+    async fn decide(
         &self,
         call: Call,
         caller: &Caller,
@@ -144,6 +135,7 @@ impl Pipeline {
     ) -> Result<Authorized, CallError> {
         facts.under(snapshot);
         let admitted = facts.stage("admit", || self.admission.admit(call, caller.clone()))?;
+        let admitted = facts.meet(admitted, &self.sessions, &self.ledger).await?;
         let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
@@ -169,7 +161,7 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        facts.handed_over();
+        facts.handed_over(events.is_some());
         let run = self.sandbox.run(authorized, events, facts.sight());
         let ran = run.instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
@@ -177,14 +169,18 @@ impl Pipeline {
     }
 
     /// Room 7: no reply leaves before its record is kept.
-    async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Recorded {
+    async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Recorded {
         let visit = facts.visit().map(str::to_owned);
+        let session = facts.session(call, &self.sessions, &self.ledger).await;
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
         let kept = self.ledger.record(facts.record(call, &reply), &json);
         match kept.instrument(tracing::info_span!("record")).await {
             Ok(()) => {
                 self.replies.settle(visit.as_deref(), &reply);
+                if let Some(session) = session {
+                    session.recorded(&reply.metadata.taint);
+                }
                 Recorded { reply, json }
             }
             Err(error) => {
@@ -193,20 +189,6 @@ impl Pipeline {
                 Recorded { json: reply.to_json(), reply }
             }
         }
-    }
-
-    /// Decides a call without running or recording it. It counts for the rates.
-    pub fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
-        let mut facts = Facts::new(&call, caller);
-        let snapshot = self.snapshot.load_full();
-        let authorized = self.decide(call, caller, &snapshot, &mut facts)?;
-        let checked = authorized.checked;
-        Ok(Preview {
-            tool_name: checked.resolved.tool.name.clone(),
-            arguments_json: checked.arguments.value.to_string(),
-            repairs: checked.arguments.repairs,
-            policies: authorized.decision.policies,
-        })
     }
 }
 

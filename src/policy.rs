@@ -28,7 +28,7 @@ use cedar_policy::{
 use serde_json::Value;
 
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session};
 use crate::catalog::Tool;
 use crate::schema::Checked;
 
@@ -72,6 +72,8 @@ pub struct Question<'q> {
     pub input: &'q Value,
     /// The conversation; empty for none.
     pub conversation: &'q str,
+    /// What the conversation has come to.
+    pub session: &'q Session,
     /// The files that the call brings.
     pub files: Vec<&'q FileFacts>,
 }
@@ -84,6 +86,7 @@ impl<'q> Question<'q> {
             tool: &checked.resolved.tool,
             input: &checked.arguments.value,
             conversation: &admitted.call.conversation,
+            session: &admitted.call.session,
             files: admitted.call.files.iter().map(|file| &file.facts).collect(),
         }
     }
@@ -257,7 +260,7 @@ impl Policies {
         situation: &Situation,
     ) -> Result<Request, Error> {
         let caller = question.caller;
-        let conversation = || RestrictedExpression::new_string(question.conversation.to_owned());
+        let session = || schema::session(question.conversation, question.session);
         let mut parts = vec![("attended".to_owned(), RestrictedExpression::new_bool(attended))];
         if situation.reads.input {
             parts.push(("input".to_owned(), prepared.shape.express(question.input)));
@@ -265,7 +268,7 @@ impl Policies {
         if situation.reads.files {
             parts.push(("files".to_owned(), schema::files(&question.files)?));
         }
-        let context = self.context(parts, caller, conversation, (prepared, situation))?;
+        let context = self.context(parts, caller, session, (prepared, situation))?;
         Request::new(
             uid(&self.names.caller, &caller.name),
             prepared.action.clone(),
@@ -306,8 +309,8 @@ impl Policies {
             None => unknown("attended"),
         };
         parts.push(("attended".to_owned(), attended));
-        let conversation = || unknown("conversation");
-        let context = self.context(parts, caller, conversation, (prepared, &situation))?;
+        let session = || ["conversation", "calls", "taint"].map(|name| (name, unknown(name)));
+        let context = self.context(parts, caller, session, (prepared, &situation))?;
         let request = Request::builder()
             .principal(uid(&self.names.caller, &caller.name))
             .action(prepared.action.clone())
@@ -333,15 +336,15 @@ impl Policies {
         &self,
         mut parts: Vec<(String, RestrictedExpression)>,
         caller: &Caller,
-        conversation: impl FnOnce() -> RestrictedExpression,
+        session: impl FnOnce() -> [(&'static str, RestrictedExpression); 3],
         (prepared, situation): (&Prepared, &Situation),
     ) -> Result<Context, Error> {
         if situation.reads.session {
             let tenant = RestrictedExpression::new_string(caller.tenant.clone());
-            let session = RestrictedExpression::new_record([
-                ("tenant".to_owned(), tenant),
-                ("conversation".to_owned(), conversation()),
-            ])
+            let members = session().into_iter().chain([("tenant", tenant)]);
+            let session = RestrictedExpression::new_record(
+                members.map(|(name, value)| (name.to_owned(), value)),
+            )
             .map_err(|error| self.inexpressible(&error))?;
             parts.push(("session".to_owned(), session));
         }

@@ -35,9 +35,10 @@ pub(super) enum Policy {
     /// Run the tables of tests in `tests/*.yaml` of the policies folder.
     ///
     /// A table: `caller` (for cases that name none: name, tenant, roles) and `cases`, each with `name`,
-    /// `tool`, `arguments`, `caller`, `conversation`, `files` (name, media_type, bytes), `expect` (permit,
-    /// approval, deny, invalid or unknown) and `policies`, the ids that should decide. Tools and
-    /// profiles that only the tests need lie in `tests/tools/` and `tests/sandbox/`.
+    /// `tool`, `arguments`, `caller`, `conversation` or `session` (conversation, calls, taint), `files`
+    /// (name, media_type, bytes), `expect` (permit, approval, deny, invalid or unknown) and `policies`,
+    /// the ids that should decide. Tools and profiles that only the tests need lie in `tests/tools/`
+    /// and `tests/sandbox/`.
     Test(test::Options),
     /// Tell why one call is permitted, denied or waits for a person, and what would change that.
     Explain(explain::Options),

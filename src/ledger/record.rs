@@ -1,6 +1,7 @@
 //! What is kept of one call: [`Record`] as the pipeline fills it, the row that is stored, and
 //! [`Entry`] as it is read again. Nothing is written here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::mask::Masker;
-use crate::call::{Code, FileFacts};
+use crate::call::{Code, FileFacts, Session, Taint};
 use crate::catalog::{Limits, Tool};
 use crate::policy::Decision;
 use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
@@ -40,6 +41,10 @@ pub struct Record {
     pub policy_version: String,
     /// Conversation that the caller named.
     pub conversation: String,
+    /// What that conversation had come to when the call was decided; `None` without one.
+    pub session: Option<Session>,
+    /// What the reply brought into it.
+    pub taint: BTreeSet<Taint>,
     /// Name as it stands in the reply.
     pub tool_name: String,
     /// The tool, when there is one by that name.
@@ -156,7 +161,8 @@ pub struct Entry {
     /// Everything else: `roles` and `proof` of the caller, `catalog_digest`, `policy_version`,
     /// `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
-    /// `run`, `cache_hit`, `latency_us`, `trace_id`.
+    /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
+    /// the call was decided) and `taint` (what the reply brought into it).
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -224,6 +230,8 @@ impl Row {
             "cache_hit": record.cache_hit,
             "latency_us": record.latencies.to_json(),
             "trace_id": record.trace_id,
+            "session": record.session,
+            "taint": record.taint,
         });
         Self {
             call_id: record.call_id,

@@ -1,13 +1,44 @@
-//! What is asked of the pipeline beside calls: cancel, list, drain, put a new catalog in force.
+//! What is asked of the pipeline beside calls: validate, cancel, list, drain, put a new catalog in
+//! force.
 
 use std::sync::Arc;
 
-use super::{Pipeline, Snapshot};
+use super::facts::Facts;
+use super::{CallError, Pipeline, Snapshot};
 use crate::admission::{self, Caller, Peer, Unproven};
+use crate::call::Call;
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
+use crate::schema::Change;
+
+/// What a call would do, found without running it.
+#[derive(Debug)]
+pub struct Preview {
+    /// The tool's declared name.
+    pub tool_name: String,
+    /// The arguments that would run, as JSON text.
+    pub arguments_json: String,
+    /// What was changed in them.
+    pub repairs: Vec<Change>,
+    /// Ids of the policies that permit the call.
+    pub policies: Vec<String>,
+}
 
 impl Pipeline {
+    /// Decides a call without running or recording it. It counts for the rates.
+    pub async fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
+        let mut facts = Facts::new(&call, caller);
+        let snapshot = self.snapshot.load_full();
+        let authorized = self.decide(call, caller, &snapshot, &mut facts).await?;
+        let checked = authorized.checked;
+        Ok(Preview {
+            tool_name: checked.resolved.tool.name.clone(),
+            arguments_json: checked.arguments.value.to_string(),
+            repairs: checked.arguments.repairs,
+            policies: authorized.decision.policies,
+        })
+    }
+
     /// Ends a running call of this caller; false when there is none with that id.
     pub fn cancel(&self, call_id: &str, caller: &Caller) -> bool {
         self.running.cancel(call_id, caller)

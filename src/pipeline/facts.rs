@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::sessions::{Held, Sessions};
 use super::{CallError, Snapshot};
-use crate::admission::Caller;
-use crate::call::{Call, Code};
+use crate::admission::{Admitted, Caller};
+use crate::call::{Call, Code, Session, Taint};
 use crate::catalog::{Resolved, Risk, Tool};
-use crate::ledger::{Latencies, Record, Run};
+use crate::ledger::{Latencies, Ledger, Record, Run};
 use crate::normalize::{self, Reply};
 use crate::policy::{self, Authorized, Decision};
 use crate::sandbox::{Outcome, Ran, Sight};
@@ -35,6 +36,11 @@ pub(super) struct Facts {
     /// What is known of a run that was dropped before it had an outcome.
     sight: Sight,
     handed_over: bool,
+    /// Whether the caller sees the output as it comes.
+    is_shown: bool,
+    /// The conversation, and what it had come to when the call was admitted.
+    held: Option<Held>,
+    met: Option<Session>,
     visit: Option<String>,
     /// The place in the tool's own limit, given back with the record.
     place: Option<OwnedSemaphorePermit>,
@@ -56,6 +62,9 @@ impl Facts {
             outcome: None,
             sight: Sight::default(),
             handed_over: false,
+            is_shown: false,
+            held: None,
+            met: None,
             visit: None,
             place: None,
             stages: BTreeMap::new(),
@@ -87,6 +96,35 @@ impl Facts {
         self.under = (catalog.to_owned(), policies.to_owned());
     }
 
+    /// Tells an admitted call what its conversation has come to.
+    pub(super) async fn meet(
+        &mut self,
+        mut admitted: Admitted,
+        sessions: &Sessions,
+        ledger: &Ledger,
+    ) -> Result<Admitted, CallError> {
+        let held = sessions.hold(&admitted.call, &admitted.caller, ledger).await;
+        self.held = held.inspect_err(|error| {
+            tracing::error!(%error, "a conversation cannot be read, so its call is refused");
+        })?;
+        self.met = self.held.as_ref().map(Held::now);
+        admitted.call.session = self.met.clone().unwrap_or_default();
+        Ok(admitted)
+    }
+
+    /// The conversation that the call counts for, also when it was refused before it met it.
+    pub(super) async fn session(
+        &mut self,
+        call: &Call,
+        sessions: &Sessions,
+        ledger: &Ledger,
+    ) -> Option<Held> {
+        match self.held.take() {
+            Some(held) => Some(held),
+            None => sessions.hold(call, &self.caller, ledger).await.ok().flatten(),
+        }
+    }
+
     pub(super) fn resolved(&mut self, resolved: &Resolved) {
         self.tool = Some(Arc::clone(&resolved.tool));
     }
@@ -112,9 +150,13 @@ impl Facts {
         self.visit = slot;
     }
 
-    /// From here on the tool may have run.
-    pub(super) fn handed_over(&mut self) {
-        self.handed_over = true;
+    /// From here on the tool may have run, and the caller may see what it writes.
+    pub(super) fn handed_over(&mut self, is_shown: bool) {
+        (self.handed_over, self.is_shown) = (true, is_shown);
+        let outside = self.tool.as_ref().is_some_and(|tool| tool.reaches_outside());
+        if let (true, true, Some(held)) = (is_shown, outside, &self.held) {
+            held.shown(Taint::Outside);
+        }
     }
 
     pub(super) const fn sight(&self) -> &Sight {
@@ -143,6 +185,12 @@ impl Facts {
             && !self.tool.as_ref().is_some_and(repeatable);
         if let (true, Some(error)) = (once, &mut reply.error) {
             error.retryable = false;
+        }
+        // What the caller saw of a run before its end was searched by nobody.
+        if self.is_shown && self.sight.outcome().is_some() {
+            let outside = self.tool.as_ref().filter(|tool| tool.reaches_outside());
+            reply.metadata.taint.insert(Taint::Unsearched);
+            reply.metadata.taint.extend(outside.map(|_| Taint::Outside));
         }
         reply
     }
@@ -181,6 +229,8 @@ impl Facts {
             catalog_digest: self.under.0,
             policy_version: self.under.1,
             conversation: self.conversation,
+            session: self.met,
+            taint: reply.metadata.taint.clone(),
             tool: self.tool,
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),

@@ -25,7 +25,7 @@ use super::schema::{actions, uid};
 use super::slice::Scope;
 use super::{Error, Finding, Names, Policies, Question};
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session};
 use crate::catalog::{Catalog, Problem, Tool};
 use crate::schema::{Change as Repair, Schemas};
 
@@ -81,6 +81,8 @@ pub struct Asked {
     pub caller: Caller,
     /// The conversation; empty for none.
     pub conversation: String,
+    /// What the conversation has come to before.
+    pub session: Session,
     /// Files that the call brings. What they hold is not looked at.
     pub files: Vec<FileFacts>,
 }
@@ -206,6 +208,7 @@ impl Review {
             tool: &tool,
             input: &fit.value,
             conversation: &asked.conversation,
+            session: &asked.session,
             files: asked.files.iter().collect(),
         };
         let judged = match policies.judge(&question) {

@@ -22,5 +22,6 @@ mod names;
 mod ocr;
 mod sandbox;
 mod secrets;
+mod taint;
 mod traces;
 mod wire;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::replay::recorded;
 use crate::admission::{Admission, Caller, Config};
-use crate::call::{Call, Code};
+use crate::call::{Call, Code, Session, Taint};
 use crate::catalog::Catalog;
 use crate::ledger::{self, Ledger, Record};
 use crate::pipeline::Snapshot;
@@ -28,6 +28,11 @@ when { context.session.conversation like "c*" };
 @owner("tests")
 forbid (principal, action == Switchboard::Action::"probe.sh", resource)
 unless { principal.tenant == "north" || context.attended };
+
+@id("read-outside")
+@owner("tests")
+forbid (principal, action in Switchboard::Action::"risk:read", resource)
+when { context.session.calls > 2 && context.session.taint.contains("outside") };
 
 @id("doubled")
 @owner("tests")
@@ -83,8 +88,9 @@ fn calls() -> impl Strategy<Value = Asked> {
     let roles = prop::sample::subsequence(vec!["clerk", "local", "chief"], 0..=2);
     let tenants = prop::sample::select(vec!["north", "south"]);
     let conversations = prop::sample::select(vec!["", "c1", "d1"]);
-    (prop_oneof![echo, other], roles, tenants, conversations).prop_map(
-        |((tool, arguments), roles, tenant, conversation)| Asked {
+    let taint = prop::sample::subsequence(Taint::ALL.to_vec(), 0..=3);
+    (prop_oneof![echo, other], roles, tenants, conversations, (taint, 0..5_u64)).prop_map(
+        |((tool, arguments), roles, tenant, conversation, (taint, calls))| Asked {
             tool: tool.to_owned(),
             arguments,
             caller: Caller {
@@ -93,6 +99,10 @@ fn calls() -> impl Strategy<Value = Asked> {
                 roles: roles.into_iter().map(str::to_owned).collect(),
             },
             conversation: conversation.to_owned(),
+            session: match conversation {
+                "" => Session::default(),
+                _ => Session { calls, taint: taint.into_iter().collect() },
+            },
             files: Vec::new(),
         },
     )
@@ -102,6 +112,7 @@ fn calls() -> impl Strategy<Value = Asked> {
 fn decide(snapshot: &Snapshot, admission: &Admission, asked: &Asked) -> (Outcome, Record) {
     let mut call = Call::new(asked.tool.clone(), asked.arguments.clone());
     call.conversation.clone_from(&asked.conversation);
+    call.session.clone_from(&asked.session);
     let mut record = Record {
         call_id: call.id.to_string(),
         received: Timestamp::now(),
@@ -109,6 +120,7 @@ fn decide(snapshot: &Snapshot, admission: &Admission, asked: &Asked) -> (Outcome
         tenant: asked.caller.tenant.clone(),
         roles: asked.caller.roles.clone(),
         conversation: asked.conversation.clone(),
+        session: Some(asked.session.clone()).filter(|_| !asked.conversation.is_empty()),
         tool_name: asked.tool.clone(),
         arguments_json: asked.arguments.clone(),
         ..Record::default()

@@ -70,6 +70,7 @@ impl Review {
             tool: &tool,
             input: &input,
             conversation: &asked.conversation,
+            session: &asked.session,
             files: asked.files.iter().collect(),
         };
         let scene = Scene::new(policies, &question)?;
