@@ -114,8 +114,7 @@ fn finish(
     metadata.logs = content.logs;
     metadata.notes = content.notes;
     let whole;
-    (metadata.flags, whole) =
-        flags::find(&data, &metadata.logs, &metadata.stderr, &content.files);
+    (metadata.flags, whole) = flags::find(&data, &metadata.logs, &metadata.stderr, &content.files);
     metadata.taint = flags::taint(tool, &metadata.flags, whole);
     if !whole {
         let detail = "the rest was not searched for instructions".to_owned();

@@ -7,8 +7,10 @@ mod facts;
 mod replies;
 mod running;
 mod sessions;
+mod shadow;
 mod snapshot;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -31,6 +33,7 @@ use replies::Replies;
 pub use running::Entered;
 use running::Running;
 use sessions::Sessions;
+use shadow::Aside;
 pub use snapshot::Snapshot;
 
 /// The rooms, wired together. The only way to run a tool.
@@ -99,7 +102,7 @@ impl Pipeline {
                 outcome = self.stages(call.clone(), caller, events, &mut facts) => outcome,
             };
             let reply = match outcome {
-                Ok(reply) => reply,
+                Ok(reply) => facts.own(reply),
                 Err(error) => facts.refuse(&call, &error),
             };
             self.record(&call, facts, reply).await
@@ -120,9 +123,10 @@ impl Pipeline {
         let authorized = self.decide(call.clone(), caller, &snapshot, facts).await?;
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
+        let aside = facts.aside();
         let run = self.execute(&snapshot, authorized, events, facts);
-        let reply = self.replies.answer(&call, question, run).await?;
-        Ok(facts.own(reply))
+        let answer = pin!(self.replies.answer(&call, question, run));
+        shadow::beside(answer, aside).await
     }
 
     /// Rooms 1 to 4: everything that is decided before something runs.
@@ -148,8 +152,9 @@ impl Pipeline {
             false => CallError::Policy(snapshot.policies.hide()),
         })?;
         facts.checked(&checked);
+        let aside = Aside::of(&checked, snapshot);
         let decided = facts.stage("authorize", || snapshot.policies.authorize(checked));
-        facts.decided(&decided);
+        facts.decided(&decided, aside);
         Ok(decided?)
     }
 
@@ -162,7 +167,7 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
         facts.handed_over(events.is_some());
-        let run = self.sandbox.run(authorized, events, facts.sight());
+        let run = Box::pin(self.sandbox.run(authorized, events, facts.sight()));
         let ran = run.instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
@@ -175,12 +180,14 @@ impl Pipeline {
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
         let kept = self.ledger.record(facts.record(call, &reply), &json);
-        match kept.instrument(tracing::info_span!("record")).await {
+        let kept = kept.instrument(tracing::info_span!("record")).await;
+        // Also of a call that could not be recorded: its caller may have watched it.
+        if let Some(session) = session {
+            session.add(&reply.metadata.taint);
+        }
+        match kept {
             Ok(()) => {
                 self.replies.settle(visit.as_deref(), &reply);
-                if let Some(session) = session {
-                    session.recorded(&reply.metadata.taint);
-                }
                 Recorded { reply, json }
             }
             Err(error) => {

@@ -5,6 +5,7 @@
 mod error;
 mod files;
 mod finding;
+mod flip;
 mod number;
 mod review;
 mod schema;
@@ -35,6 +36,7 @@ use crate::schema::Checked;
 pub use error::Error;
 use files::Files;
 pub use finding::{Finding, Severity};
+pub use flip::{Flip, Said};
 pub use review::{
     Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Envelope, Example,
     Explanation, Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row,

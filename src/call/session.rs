@@ -45,7 +45,10 @@ impl FromStr for Taint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|label| label.as_str() == text).ok_or_else(|| {
-            format!("`{text}` is no label; the labels are {}", Self::ALL.map(Self::as_str).join(", "))
+            format!(
+                "`{text}` is no label; the labels are {}",
+                Self::ALL.map(Self::as_str).join(", ")
+            )
         })
     }
 }

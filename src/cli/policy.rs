@@ -8,6 +8,7 @@ mod html;
 mod markdown;
 pub(super) mod replay;
 mod report;
+mod shadow;
 mod test;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,8 @@ pub(super) enum Policy {
     Diff(diff::Options),
     /// Decide recorded calls again by today's schemas and policies; nothing runs.
     Replay(replay::Options),
+    /// List recorded calls that the candidate policy set of `[policies] shadow` decided otherwise.
+    Shadow(shadow::Options),
 }
 
 /// Where the policies are, and the images that they name.
@@ -70,6 +73,7 @@ pub(super) async fn run(policy: Policy) -> Result<ExitCode, Failed> {
         Policy::Report(options) => report::run(&options),
         Policy::Diff(options) => diff::run(options).await,
         Policy::Replay(options) => replay::run(options).await,
+        Policy::Shadow(options) => shadow::run(options).await,
     }
 }
 

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::mask::Masker;
 use crate::call::{Code, FileFacts, Session, Taint};
 use crate::catalog::{Limits, Tool};
-use crate::policy::Decision;
+use crate::policy::{Decision, Flip};
 use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
 use crate::schema::Change;
 
@@ -61,6 +61,8 @@ pub struct Record {
     pub repairs: Vec<Change>,
     /// What policy said, when it was asked; a denial too.
     pub decision: Option<Decision>,
+    /// What the candidate policy set says, when that is something else.
+    pub shadow: Option<Flip>,
     /// Whether the call was handed to the sandbox, from where on its tool may have run.
     pub handed_over: bool,
     /// What happened in the sandbox, when the call came so far.
@@ -162,7 +164,8 @@ pub struct Entry {
     /// `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
     /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
-    /// the call was decided) and `taint` (what the reply brought into it).
+    /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
+    /// policies, version) is there only when a candidate policy set decides otherwise.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -210,7 +213,7 @@ impl Row {
                 })
             })
             .collect();
-        let facts = json!({
+        let mut facts = json!({
             "roles": record.roles,
             "proof": record.proof,
             "catalog_digest": Some(record.catalog_digest).filter(|digest| !digest.is_empty()),
@@ -233,6 +236,9 @@ impl Row {
             "session": record.session,
             "taint": record.taint,
         });
+        if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
+            facts.insert("shadow".to_owned(), json!(flip));
+        }
         Self {
             call_id: record.call_id,
             time_ms: record.received.as_millisecond(),

@@ -48,9 +48,10 @@ impl CallError {
             Self::Policy(error) => error.failure(),
             Self::Sandbox(error) => error.failure(),
             Self::Ledger(error) => Failure {
-                message: "what this conversation came to cannot be read, so the call is not decided: \
+                message:
+                    "what this conversation came to cannot be read, so the call is not decided: \
                           try again later"
-                    .to_owned(),
+                        .to_owned(),
                 ..error.failure()
             },
             Self::Duplicate(message, details) => {

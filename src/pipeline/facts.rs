@@ -8,13 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::sessions::{Held, Sessions};
+use super::shadow::Aside;
 use super::{CallError, Snapshot};
 use crate::admission::{Admitted, Caller};
 use crate::call::{Call, Code, Session, Taint};
 use crate::catalog::{Resolved, Risk, Tool};
 use crate::ledger::{Latencies, Ledger, Record, Run};
 use crate::normalize::{self, Reply};
-use crate::policy::{self, Authorized, Decision};
+use crate::policy::{self, Authorized, Decision, Said};
 use crate::sandbox::{Outcome, Ran, Sight};
 use crate::schema::{Change, Checked};
 use crate::telemetry;
@@ -32,6 +33,8 @@ pub(super) struct Facts {
     arguments_digest: String,
     repairs: Vec<Change>,
     decision: Option<Decision>,
+    /// The call as a candidate policy set is asked about it.
+    aside: Option<Arc<Aside>>,
     outcome: Option<Outcome>,
     /// What is known of a run that was dropped before it had an outcome.
     sight: Sight,
@@ -59,6 +62,7 @@ impl Facts {
             arguments_digest: String::new(),
             repairs: Vec::new(),
             decision: None,
+            aside: None,
             outcome: None,
             sight: Sight::default(),
             handed_over: false,
@@ -135,11 +139,21 @@ impl Facts {
     }
 
     /// What policy said; a denial is recorded with its reasons too.
-    pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>) {
+    pub(super) fn decided(
+        &mut self,
+        decided: &Result<Authorized, policy::Error>,
+        aside: Option<Aside>,
+    ) {
+        self.aside = aside.map(|aside| aside.decided(Said::of(decided)));
         self.decision = match decided {
             Ok(authorized) => Some(authorized.decision.clone()),
             Err(error) => error.decision(),
         };
+    }
+
+    /// The call, to ask the candidate about it while it runs.
+    pub(super) fn aside(&self) -> Option<Arc<Aside>> {
+        self.aside.clone()
     }
 
     pub(super) fn hold(&mut self, place: Option<OwnedSemaphorePermit>) {
@@ -154,8 +168,8 @@ impl Facts {
     pub(super) fn handed_over(&mut self, is_shown: bool) {
         (self.handed_over, self.is_shown) = (true, is_shown);
         let outside = self.tool.as_ref().is_some_and(|tool| tool.reaches_outside());
-        if let (true, true, Some(held)) = (is_shown, outside, &self.held) {
-            held.shown(Taint::Outside);
+        if let (true, Some(held)) = (is_shown, &mut self.held) {
+            held.show(outside);
         }
     }
 
@@ -238,6 +252,7 @@ impl Facts {
             files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
             files_out: reply.metadata.files.clone(),
             decision: self.decision,
+            shadow: self.aside.as_ref().and_then(|aside| aside.flip().cloned()),
             handed_over: self.handed_over,
             run: outcome.map(Run::from),
             cache_hit: reply.metadata.cache_hit,

@@ -24,9 +24,17 @@ type Key = [u8; 32];
 /// call counts twice or not at all.
 #[derive(Debug, Default)]
 struct Known {
-    session: OnceCell<Mutex<Session>>,
+    state: OnceCell<Mutex<State>>,
     /// Whether a call came since memory was last full.
     is_fresh: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    session: Session,
+    /// Calls under way whose output the caller sees before it was searched; and those of them whose
+    /// tool reaches outside.
+    shown: [usize; 2],
 }
 
 /// The conversations.
@@ -37,8 +45,12 @@ pub(super) struct Sessions {
 }
 
 /// A conversation that a call belongs to. It stays in memory as long as this lives.
-#[derive(Debug, Clone)]
-pub(super) struct Held(Arc<Known>);
+#[derive(Debug)]
+pub(super) struct Held {
+    known: Arc<Known>,
+    /// How often the call stands in [`State::shown`].
+    shown: [usize; 2],
+}
 
 impl Default for Sessions {
     fn default() -> Self {
@@ -62,10 +74,10 @@ impl Sessions {
         let known = self.find(key([&caller.tenant, &caller.name, conversation]));
         let read = async {
             let session = ledger.session(&caller.name, &caller.tenant, conversation).await;
-            session.map(Mutex::new)
+            session.map(|session| Mutex::new(State { session, ..State::default() }))
         };
-        known.session.get_or_try_init(|| read).await?;
-        Ok(Some(Held(known)))
+        known.state.get_or_try_init(|| read).await?;
+        Ok(Some(Held { known, shown: [0, 0] }))
     }
 
     fn find(&self, key: Key) -> Arc<Known> {
@@ -88,24 +100,49 @@ impl Sessions {
 impl Held {
     /// What the conversation has come to by now.
     pub(super) fn now(&self) -> Session {
-        self.0.session.get().map(|session| lock(session).clone()).unwrap_or_default()
+        self.with(|state| {
+            let mut session = state.session.clone();
+            let labels = [Taint::Unsearched, Taint::Outside].into_iter().zip(state.shown);
+            session.taint.extend(labels.filter(|(_, calls)| *calls > 0).map(|(label, _)| label));
+            session
+        })
+        .unwrap_or_default()
     }
 
-    /// Adds what a caller has seen of a call that is under way.
-    pub(super) fn shown(&self, label: Taint) {
-        if let Some(session) = self.0.session.get() {
-            lock(session).taint.insert(label);
-        }
+    /// From here on the caller sees what its call writes, which nobody has searched before the end.
+    pub(super) fn show(&mut self, outside: bool) {
+        let more = [1, usize::from(outside)];
+        self.with(|state| state.shown = sum(state.shown, more));
+        self.shown = sum(self.shown, more);
     }
 
-    /// Adds a call that was recorded.
-    pub(super) fn recorded(&self, taint: &BTreeSet<Taint>) {
-        if let Some(session) = self.0.session.get() {
-            let mut session = lock(session);
-            session.calls += 1;
-            session.taint.extend(taint);
-        }
+    /// Adds a call that has ended.
+    pub(super) fn add(&self, taint: &BTreeSet<Taint>) {
+        self.with(|state| {
+            state.session.calls += 1;
+            state.session.taint.extend(taint);
+        });
     }
+
+    /// `None` never comes: who holds a conversation has read it.
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> Option<T> {
+        self.known.state.get().map(|state| work(&mut lock(state)))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let own = self.shown;
+        self.with(|state| state.shown = less(state.shown, own));
+    }
+}
+
+fn sum([a, b]: [usize; 2], [c, d]: [usize; 2]) -> [usize; 2] {
+    [a + c, b + d]
+}
+
+fn less([a, b]: [usize; 2], [c, d]: [usize; 2]) -> [usize; 2] {
+    [a.saturating_sub(c), b.saturating_sub(d)]
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub policies: Policies,
     /// Tools that were left out because their schema does not compile.
     pub unusable: Vec<Problem>,
+    /// The policies that decide beside the active ones, without effect.
+    pub(super) candidate: Option<Arc<Policies>>,
     shown: Cache<Caller, Arc<HashSet<String>>>,
 }
 
@@ -55,7 +57,7 @@ impl Snapshot {
         let catalog = catalog.without(&failed);
         let policies = Policies::load(folder, catalog.tools())?;
         let shown = Cache::new(CALLERS);
-        Ok(Self { catalog, schemas, policies, unusable, shown })
+        Ok(Self { catalog, schemas, policies, unusable, candidate: None, shown })
     }
 
     /// Whether the caller may be told of the tool. Asks policy about all tools at once, the first

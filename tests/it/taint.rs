@@ -177,10 +177,18 @@ async fn output_that_was_shown_of_a_call_cut_short_counts_as_unsearched() {
     };
     let mut stream = daemon.running(streamed).await;
     assert!(stream.next().await.unwrap().is_ok(), "a piece of output");
-    assert_eq!(code(&mail(&daemon, "cut", "while it runs").await), "SUCCESS");
+    assert_eq!(code(&mail(&daemon, "cut", "while it runs").await), "POLICY_DENIED");
+    assert_eq!(code(&mail(&daemon, "other", "while it runs").await), "SUCCESS");
     daemon.client().await.cancel(CancelRequest { call_id }).await.unwrap();
     let status = failure(stream).await;
     assert_eq!(status.code(), tonic::Code::Cancelled);
     let denied = mail(&daemon, "cut", "afterwards").await;
     assert_eq!(code(&denied), "POLICY_DENIED", "{denied:#}");
+    // One that is watched to its end was searched with its reply.
+    let script = json!({ "script": "echo shown" }).to_string();
+    let streamed =
+        CallRequest { conversation_id: "whole".to_owned(), ..request("probe.slow", &script) };
+    let mut stream = daemon.running(streamed).await;
+    while stream.next().await.is_some() {}
+    assert_eq!(code(&mail(&daemon, "whole", "afterwards").await), "SUCCESS");
 }

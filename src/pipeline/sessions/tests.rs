@@ -38,7 +38,7 @@ async fn make(sessions: &Sessions, ledger: &Ledger, (call, by): (&Call, &Caller)
     };
     ledger.record(record, "{}").await.unwrap();
     if let Some(held) = held {
-        held.recorded(&taint);
+        held.add(&taint);
     }
 }
 
@@ -99,9 +99,27 @@ async fn a_conversation_that_a_call_holds_is_not_forgotten() {
     for index in 0..40 {
         make(&sessions, &ledger, (&call(&index.to_string()), &own), &[]).await;
     }
-    held.shown(Taint::Outside);
+    held.add(&[Taint::Outside].into());
     let session = met(&sessions, &ledger, &call("c"), &own).await;
     assert_eq!(session.taint, [Taint::Outside].into());
+}
+
+#[tokio::test]
+async fn what_a_caller_sees_before_it_was_searched_counts_until_its_record_does() {
+    let ((_folder, ledger), own) = (open(), caller("a", "north"));
+    let sessions = Sessions::default();
+    let mut watched = sessions.hold(&call("c"), &own, &ledger).await.unwrap().unwrap();
+    let taint = async || met(&sessions, &ledger, &call("c"), &own).await.taint;
+    watched.show(false);
+    assert_eq!(taint().await, [Taint::Unsearched].into());
+    let mut other = sessions.hold(&call("c"), &own, &ledger).await.unwrap().unwrap();
+    other.show(true);
+    assert_eq!(taint().await, [Taint::Unsearched, Taint::Outside].into());
+    drop(watched);
+    assert_eq!(taint().await, [Taint::Unsearched, Taint::Outside].into());
+    other.add(&[Taint::Outside].into());
+    drop(other);
+    assert_eq!(taint().await, [Taint::Outside].into());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +142,8 @@ async fn a_label_that_is_not_known_is_an_error() {
     ledger.close().await.unwrap();
     let path = folder.path().join("ledger.db");
     let file = rusqlite::Connection::open(&path).unwrap();
-    file.execute_batch("UPDATE call SET facts = replace(facts, '\"flagged\"', '\"later\"')").unwrap();
+    file.execute_batch("UPDATE call SET facts = replace(facts, '\"flagged\"', '\"later\"')")
+        .unwrap();
     let ledger = Ledger::open_read_only(&path).unwrap();
     assert!(Sessions::default().hold(&call("c"), &own, &ledger).await.is_err());
     let other = Sessions::default().hold(&call("d"), &own, &ledger).await.unwrap();
