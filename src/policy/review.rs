@@ -277,6 +277,12 @@ impl Rule {
         self.policy.effect() == Effect::Permit
     }
 
+    /// Whom its scope names, in Cedar; `principal` for everybody, nothing when that cannot be told.
+    fn principal(&self) -> Option<String> {
+        let text = self.body.as_ref()?.principal.to_string();
+        Some(if text.is_empty() { "principal".to_owned() } else { text })
+    }
+
     /// Whether its scope can match calls of the tool.
     fn concerns(&self, tool: &Tool, names: &Names) -> bool {
         self.scope.matches_tool(&actions(tool, names), &uid(&names.source, &tool.source))

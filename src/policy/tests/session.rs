@@ -127,7 +127,7 @@ fn a_case_can_say_what_its_conversation_has_come_to() {
         ("{ taint: [flagged] }", "conversation"),
         ("{ conversation: '', taint: [flagged] }", "needs a `conversation`"),
         ("{ conversation: c }, conversation: d", "twice"),
-        ("{ conversation: c, calls: -1 }", "-1"),
+        ("{ conversation: c, calls: -1 }", "number"),
     ] {
         write(&format!(
             "cases:\n- {{ name: n, tool: a.mail, expect: deny, session: {session} }}\n"
