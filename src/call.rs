@@ -3,6 +3,7 @@
 
 mod event;
 mod file;
+mod session;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 pub use event::Event;
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
+pub use session::{Session, Taint};
 
 /// Names one call for ever: a UUID of version 7, so that ids sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,6 +60,8 @@ pub struct Call {
     pub output_files: Vec<String>,
     /// Groups the calls of one conversation or run; empty when the caller named none.
     pub conversation: String,
+    /// What that conversation had come to when the call was admitted; nothing before that.
+    pub session: Session,
     /// Set when the caller wants an equal call answered from the first one's reply.
     pub idempotency_key: Option<String>,
     /// The approval that the caller says this call has.
@@ -83,6 +87,7 @@ impl Call {
             files: Vec::new(),
             output_files: Vec::new(),
             conversation: String::new(),
+            session: Session::default(),
             idempotency_key: None,
             approval: None,
             attends: false,

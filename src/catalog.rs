@@ -89,6 +89,15 @@ pub struct Tool {
     pub digest: String,
 }
 
+impl Tool {
+    /// Whether what it gives can come from outside the platform: it sends HTTP requests, or may
+    /// connect somewhere through the egress gate.
+    pub fn reaches_outside(&self) -> bool {
+        let rules = self.profile.egress.as_deref().unwrap_or_default();
+        matches!(self.target, Target::Http(_)) || !rules.is_empty()
+    }
+}
+
 /// What harm a call of a tool can do; policies group tools by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -43,11 +43,14 @@ pub struct Config {
 pub struct Policies {
     /// The folder; default `/etc/switchboard/policies`.
     pub folder: PathBuf,
+    /// A folder with a candidate policy set, `cedar/*.cedar`, that decides beside the active one
+    /// without effect; default none.
+    pub shadow: Option<PathBuf>,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Self { folder: "/etc/switchboard/policies".into() }
+        Self { folder: "/etc/switchboard/policies".into(), shadow: None }
     }
 }
 
@@ -176,6 +179,7 @@ impl Config {
         ];
         let identity = &mut self.admission.identity;
         let named = [
+            &mut self.policies.shadow,
             &mut self.server.ready_file,
             &mut self.sandbox.gate.extra_ca,
             &mut identity.tokens,

@@ -31,6 +31,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::call::Session;
 use crate::catalog::Tool;
 use crate::config::{beside, duration};
 pub use error::Error;
@@ -198,6 +199,17 @@ impl Ledger {
     /// Records without their replies, newest first.
     pub async fn search(&self, query: Query) -> Result<Vec<Entry>, Error> {
         self.read(move |connection| query::search(connection, &query)).await
+    }
+
+    /// What a caller's conversation has come to, by the records that are kept of it.
+    pub async fn session(
+        &self,
+        caller: &str,
+        tenant: &str,
+        conversation: &str,
+    ) -> Result<Session, Error> {
+        let whose = [caller, tenant, conversation].map(str::to_owned);
+        self.read(move |connection| query::session(connection, &whose)).await
     }
 
     /// Place and arrival of the oldest record; `None` when there is none.

@@ -21,7 +21,7 @@ use crate::sandbox::{Outcome, Ran};
 use crate::schema::{Change, Schemas};
 
 pub use flags::Flag;
-pub use metadata::{Attempt, Metadata, Millis, Note};
+pub use metadata::{Attempt, Metadata, Millis, Note, Origin};
 pub use output::Form;
 
 use output::Content;
@@ -114,7 +114,8 @@ fn finish(
     metadata.logs = content.logs;
     metadata.notes = content.notes;
     let whole;
-    (metadata.flags, whole) = flags::find(&data, &metadata.logs, &metadata.stderr);
+    (metadata.flags, whole) = flags::find(&data, &metadata.logs, &metadata.stderr, &content.files);
+    metadata.taint = flags::taint(tool, &metadata.flags, whole);
     if !whole {
         let detail = "the rest was not searched for instructions".to_owned();
         metadata.notes.push(Note { kind: UNSEARCHED.to_owned(), detail });

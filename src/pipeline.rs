@@ -7,8 +7,11 @@ mod error;
 mod facts;
 mod replies;
 mod running;
+mod sessions;
+mod shadow;
 mod snapshot;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -32,6 +35,8 @@ pub use replies::Config as RepliesConfig;
 use replies::Replies;
 pub use running::Entered;
 use running::Running;
+use sessions::Sessions;
+use shadow::Aside;
 pub use snapshot::Snapshot;
 
 /// The rooms, wired together. The only way to run a tool.
@@ -44,6 +49,7 @@ pub struct Pipeline {
     sandbox: Sandbox,
     ledger: Ledger,
     running: Running,
+    sessions: Sessions,
 }
 
 /// A reply and the one line of JSON that the ledger holds of it.
@@ -73,6 +79,7 @@ impl Pipeline {
             sandbox,
             ledger,
             running: Running::default(),
+            sessions: Sessions::default(),
         }
     }
 
@@ -101,7 +108,7 @@ impl Pipeline {
                 outcome = stages => outcome,
             };
             let reply = match outcome {
-                Ok(reply) => reply,
+                Ok(reply) => facts.own(reply),
                 Err(error) => {
                     self.release(&mut facts, Some(&error)).await;
                     facts.refuse(&call, &error)
@@ -124,13 +131,14 @@ impl Pipeline {
         let (snapshot, authorized) = self.attend(&call, caller, events.as_ref(), facts).await?;
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
+        let aside = facts.aside();
         let run = self.execute(&snapshot, authorized, events, facts);
-        let reply = self.replies.answer(&call, question, run).await?;
-        Ok(facts.own(reply))
+        let answer = pin!(self.replies.answer(&call, question, run));
+        shadow::beside(answer, aside).await
     }
 
     /// Rooms 1 to 4: everything that is decided before something runs.
-    fn decide(
+    async fn decide(
         &self,
         (call, caller): (Call, &Caller),
         snapshot: &Snapshot,
@@ -139,6 +147,7 @@ impl Pipeline {
     ) -> Result<Authorized, CallError> {
         facts.under(snapshot);
         let admitted = facts.stage("admit", || self.admission.admit(call, caller.clone()))?;
+        let admitted = facts.meet(admitted, &self.sessions, &self.ledger).await?;
         let visible = |caller: &Caller, tool: &Tool| snapshot.shows(caller, tool);
         let resolved = facts.stage("resolve", || snapshot.catalog.resolve(admitted, &visible))?;
         facts.resolved(&resolved);
@@ -151,8 +160,9 @@ impl Pipeline {
             false => CallError::Policy(snapshot.policies.hide()),
         })?;
         facts.checked(&checked);
+        let aside = Aside::of(&checked, snapshot);
         let decided = facts.stage("authorize", || snapshot.policies.authorize(checked, grant));
-        facts.decided(&decided);
+        facts.decided(&decided, aside);
         Ok(decided?)
     }
 
@@ -164,20 +174,26 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        facts.handed_over();
-        let run = self.sandbox.run(authorized, events, facts.sight());
+        facts.handed_over(events.is_some());
+        let run = Box::pin(self.sandbox.run(authorized, events, facts.sight()));
         let ran = run.instrument(tracing::info_span!("run")).await?;
         facts.ran(&ran);
         Ok(facts.stage("shape", || normalize::shape(ran, &snapshot.schemas)))
     }
 
     /// Room 7: no reply leaves before its record is kept.
-    async fn record(&self, call: &Call, facts: Facts, mut reply: Reply) -> Recorded {
+    async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Recorded {
         let visit = facts.visit().map(str::to_owned);
+        let session = facts.session(call, &self.sessions, &self.ledger).await;
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
         let kept = self.ledger.record(facts.record(call, &reply), &json);
-        match kept.instrument(tracing::info_span!("record")).await {
+        let kept = kept.instrument(tracing::info_span!("record")).await;
+        // Also of a call that could not be recorded: its caller may have watched it.
+        if let Some(session) = session {
+            session.add(&reply.metadata.taint);
+        }
+        match kept {
             Ok(()) => {
                 self.replies.settle(visit.as_deref(), &reply);
                 Recorded { reply, json }

@@ -7,6 +7,7 @@ mod decision;
 mod error;
 mod files;
 mod finding;
+mod flip;
 mod number;
 mod review;
 mod schema;
@@ -37,6 +38,7 @@ pub use decision::{Authorized, Decision, Question, Ruling};
 pub use error::Error;
 use files::Files;
 pub use finding::{Finding, Severity};
+pub use flip::{Flip, Said};
 pub use review::{
     Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Example, Explanation,
     Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row, RuleFacts, Side,
@@ -234,7 +236,7 @@ impl Policies {
         situation: &Situation,
     ) -> Result<Request, Error> {
         let caller = question.caller;
-        let conversation = || RestrictedExpression::new_string(question.conversation.to_owned());
+        let session = || schema::session(question.conversation, question.session);
         let mut parts = vec![("attended".to_owned(), RestrictedExpression::new_bool(attended))];
         if situation.reads.input {
             parts.push(("input".to_owned(), prepared.shape.express(question.input)));
@@ -242,7 +244,7 @@ impl Policies {
         if situation.reads.files {
             parts.push(("files".to_owned(), schema::files(&question.files)?));
         }
-        let context = self.context(parts, caller, conversation, (prepared, situation))?;
+        let context = self.context(parts, caller, session, (prepared, situation))?;
         Request::new(
             uid(&self.names.caller, &caller.name),
             prepared.action.clone(),
@@ -283,8 +285,8 @@ impl Policies {
             None => unknown("attended"),
         };
         parts.push(("attended".to_owned(), attended));
-        let conversation = || unknown("conversation");
-        let context = self.context(parts, caller, conversation, (prepared, &situation))?;
+        let session = || ["conversation", "calls", "taint"].map(|name| (name, unknown(name)));
+        let context = self.context(parts, caller, session, (prepared, &situation))?;
         let request = Request::builder()
             .principal(uid(&self.names.caller, &caller.name))
             .action(prepared.action.clone())
@@ -310,15 +312,15 @@ impl Policies {
         &self,
         mut parts: Vec<(String, RestrictedExpression)>,
         caller: &Caller,
-        conversation: impl FnOnce() -> RestrictedExpression,
+        session: impl FnOnce() -> [(&'static str, RestrictedExpression); 3],
         (prepared, situation): (&Prepared, &Situation),
     ) -> Result<Context, Error> {
         if situation.reads.session {
             let tenant = RestrictedExpression::new_string(caller.tenant.clone());
-            let session = RestrictedExpression::new_record([
-                ("tenant".to_owned(), tenant),
-                ("conversation".to_owned(), conversation()),
-            ])
+            let members = session().into_iter().chain([("tenant", tenant)]);
+            let session = RestrictedExpression::new_record(
+                members.map(|(name, value)| (name.to_owned(), value)),
+            )
             .map_err(|error| self.inexpressible(&error))?;
             parts.push(("session".to_owned(), session));
         }

@@ -72,6 +72,7 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let policies = &config.policies.folder;
     // The janitor comes before the pipeline, with which the first container is made.
     let prepared = Snapshot::load(policies, &|name| images.get(name).cloned(), None)
+        .map(|snapshot| snapshot.shadowed_by(config.policies.shadow.as_deref()))
         .map_err(Error::from)
         .and_then(|s| Ok((s, janitor::start(&config.sandbox, sandbox.boot())?)));
     if prepared.is_err() {

@@ -168,7 +168,7 @@ impl File {
     }
 }
 
-fn open(file: File) -> Result<ledger::Ledger, Failed> {
+pub(super) fn open(file: File) -> Result<ledger::Ledger, Failed> {
     let (path, _) = file.paths()?;
     ledger::Ledger::open_read_only(&path).map_err(Failed::usage)
 }

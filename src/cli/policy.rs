@@ -8,6 +8,7 @@ mod html;
 mod markdown;
 pub(super) mod replay;
 mod report;
+mod shadow;
 mod test;
 #[cfg(test)]
 mod tests;
@@ -35,9 +36,10 @@ pub(super) enum Policy {
     /// Run the tables of tests in `tests/*.yaml` of the policies folder.
     ///
     /// A table: `caller` (for cases that name none: name, tenant, roles) and `cases`, each with `name`,
-    /// `tool`, `arguments`, `caller`, `conversation`, `files` (name, media_type, bytes), `expect` (permit,
-    /// approval, deny, invalid or unknown) and `policies`, the ids that should decide. Tools and
-    /// profiles that only the tests need lie in `tests/tools/` and `tests/sandbox/`.
+    /// `tool`, `arguments`, `caller`, `conversation` or `session` (conversation, calls, taint), `files`
+    /// (name, media_type, bytes), `expect` (permit, approval, deny, invalid or unknown) and `policies`,
+    /// the ids that should decide. Tools and profiles that only the tests need lie in `tests/tools/`
+    /// and `tests/sandbox/`.
     Test(test::Options),
     /// Tell why one call is permitted, denied or waits for a person, and what would change that.
     Explain(explain::Options),
@@ -47,6 +49,8 @@ pub(super) enum Policy {
     Diff(diff::Options),
     /// Decide recorded calls again by today's schemas and policies; nothing runs.
     Replay(replay::Options),
+    /// List recorded calls that the candidate policy set of `[policies] shadow` decided otherwise.
+    Shadow(shadow::Options),
 }
 
 /// Where the policies are, and the images that they name.
@@ -69,6 +73,7 @@ pub(super) async fn run(policy: Policy) -> Result<ExitCode, Failed> {
         Policy::Report(options) => report::run(&options),
         Policy::Diff(options) => diff::run(options).await,
         Policy::Replay(options) => replay::run(options).await,
+        Policy::Shadow(options) => shadow::run(options).await,
     }
 }
 

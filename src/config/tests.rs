@@ -39,10 +39,11 @@ fn a_world_open_socket_needs_a_second_word() {
 fn relative_paths_start_at_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.toml");
-    let text = "[policies]\nfolder = \"policies\"\n[sandbox.gate]\nextra_ca = \"ca.pem\"";
+    let text = "[policies]\nfolder = \"policies\"\nshadow = \"next\"\n[sandbox.gate]\nextra_ca = \"ca.pem\"";
     std::fs::write(&path, text).unwrap();
     let config = Config::read(&path).unwrap();
     assert_eq!(config.policies.folder, folder.path().join("policies"));
+    assert_eq!(config.policies.shadow, Some(folder.path().join("next")));
     assert_eq!(config.sandbox.gate.extra_ca, Some(folder.path().join("ca.pem")));
 }
 

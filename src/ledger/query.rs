@@ -1,14 +1,16 @@
 //! Records out: one by its call, some by what they have in common, and the stored reply in pages. It
 //! only reads, and proves nothing.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use rusqlite::types::Value as Sql;
+use rusqlite::types::{Type, Value as Sql};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, params_from_iter};
 
 use super::Error;
 use super::record::{Entry, Hash, Row};
 use super::verify::unsigned;
-use crate::call::Code;
+use crate::call::{Code, Session, Taint};
 
 /// Records that a search returns when the query names no number, and at most.
 const LIMIT: (u32, u32) = (100, 1000);
@@ -82,6 +84,29 @@ pub(super) fn search(connection: &Connection, query: &Query) -> Result<Vec<Entry
     let entries =
         statement.query_map(params_from_iter(values), read_entry)?.collect::<Result<_, _>>()?;
     Ok(entries)
+}
+
+/// How many records there are of a conversation, given with its caller and tenant, and what their
+/// replies brought in. A label that is not known is an error: it must not be lost.
+pub(super) fn session(
+    connection: &Connection,
+    [caller, tenant, conversation]: &[String; 3],
+) -> Result<Session, Error> {
+    // Records from before there were labels have none.
+    let sql = "SELECT coalesce(json_extract(facts, '$.taint'), '[]'), count(*) FROM call
+        WHERE conversation = ?1 AND conversation <> '' AND caller = ?2 AND tenant = ?3 GROUP BY 1";
+    let mut session = Session::default();
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![conversation, caller, tenant])?;
+    while let Some(row) = rows.next()? {
+        let labels: String = row.get(0)?;
+        let labels: BTreeSet<Taint> = serde_json::from_str(&labels).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
+        })?;
+        session.taint.extend(labels);
+        session.calls += unsigned(row.get(1)?);
+    }
+    Ok(session)
 }
 
 /// Place and arrival of the oldest record.

@@ -1,6 +1,7 @@
 //! What is kept of one call: [`Record`] as the pipeline fills it, the row that is stored, and
 //! [`Entry`] as it is read again. Nothing is written here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::mask::Masker;
-use crate::call::{Code, FileFacts};
+use crate::call::{Code, FileFacts, Session, Taint};
 use crate::catalog::{Limits, Tool};
-use crate::policy::Decision;
+use crate::policy::{Decision, Flip};
 use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
 use crate::schema::Change;
 
@@ -40,6 +41,10 @@ pub struct Record {
     pub policy_version: String,
     /// Conversation that the caller named.
     pub conversation: String,
+    /// What that conversation had come to when the call was decided; `None` without one.
+    pub session: Option<Session>,
+    /// What the reply brought into it.
+    pub taint: BTreeSet<Taint>,
     /// Name as it stands in the reply.
     pub tool_name: String,
     /// The tool, when there is one by that name.
@@ -56,6 +61,8 @@ pub struct Record {
     pub repairs: Vec<Change>,
     /// What policy said, when it was asked; a denial too.
     pub decision: Option<Decision>,
+    /// What the candidate policy set says, when that is something else.
+    pub shadow: Option<Flip>,
     /// Whether the call was handed to the sandbox, from where on its tool may have run.
     pub handed_over: bool,
     /// What happened in the sandbox, when the call came so far.
@@ -157,7 +164,9 @@ pub struct Entry {
     /// Everything else: `roles` and `proof` of the caller, `catalog_digest`, `policy_version`,
     /// `tool_digest`, `arguments_digest`, `arguments_bytes`, `repairs`,
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
-    /// `run`, `cache_hit`, `latency_us`, `trace_id`.
+    /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
+    /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
+    /// policies, version) is there only when a candidate policy set decides otherwise.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -215,7 +224,7 @@ impl Row {
                 })
             })
             .collect();
-        let facts = json!({
+        let mut facts = json!({
             "roles": record.roles,
             "proof": record.proof,
             "catalog_digest": Some(record.catalog_digest).filter(|digest| !digest.is_empty()),
@@ -235,7 +244,12 @@ impl Row {
             "cache_hit": record.cache_hit,
             "latency_us": record.latencies.to_json(),
             "trace_id": record.trace_id,
+            "session": record.session,
+            "taint": record.taint,
         });
+        if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
+            facts.insert("shadow".to_owned(), json!(flip));
+        }
         Self {
             call_id: record.call_id,
             time_ms: record.received.as_millisecond(),

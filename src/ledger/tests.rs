@@ -14,7 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::call::{CallId, Code, File};
+use crate::call::{CallId, Code, File, Taint};
 use crate::policy::{Decision, Ruling};
 use crate::schema::Change;
 
@@ -87,6 +87,8 @@ async fn record_is_read_back_as_it_was_given() {
     });
     given.latencies.check = Some(Duration::from_micros(17));
     given.trace_id = Some("t".into());
+    given.session = Some(Session { calls: 2, taint: [Taint::Outside].into() });
+    given.taint = [Taint::Outside, Taint::Flagged].into();
     given.roles = vec!["clerk".into()];
     given.proof = "socket peer uid 1000 gid 1000".into();
     (given.catalog_digest, given.policy_version) = ("c".into(), "v".into());
@@ -112,6 +114,7 @@ async fn record_is_read_back_as_it_was_given() {
             "files_out": [],
             "decision": { "outcome": "deny", "policies": ["never"], "version": "v", "approval": null },
             "handed_over": false, "run": null, "cache_hit": false, "latency_us": { "check": 17 }, "trace_id": "t",
+            "session": { "calls": 2, "taint": ["outside"] }, "taint": ["flagged", "outside"],
         })
     );
     assert_eq!(ledger.get("unknown").await.unwrap(), None);

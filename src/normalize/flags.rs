@@ -1,9 +1,13 @@
-//! Marks what in a tool's result reads like an instruction to a model: data and logs in, [`Flag`]s
-//! out. Nothing is taken out of the result.
+//! Marks what in a tool's result reads like an instruction to a model: data, logs and files in,
+//! [`Flag`]s and labels of taint out. Nothing is taken out of the result.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::call::{File, Taint};
+use crate::catalog::Tool;
 use crate::screen::{self, Finding, MOST_BYTES, Reading, Rule};
 
 /// Most flags of one reply.
@@ -15,7 +19,7 @@ const SHORTEST: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flag {
     /// JSON Pointer from the reply's root, for example `/data/items/0/title`. For the name of a
-    /// member, the pointer to its value.
+    /// member, the pointer to its value; for a file, to its entry in `metadata.files`.
     pub pointer: String,
     /// What kind of instruction it is.
     pub rule: Rule,
@@ -33,17 +37,32 @@ struct Search {
 }
 
 /// Looks through everything that a tool put into a reply, at most 512 KiB of it; whether that was
-/// all there is.
-pub(super) fn find(data: &Value, logs: &str, stderr: &str) -> (Vec<Flag>, bool) {
+/// all there is. Files that are no text are not looked into.
+pub(super) fn find(data: &Value, logs: &str, stderr: &str, files: &[File]) -> (Vec<Flag>, bool) {
     let mut search = Search { flags: Vec::new(), bytes: MOST_BYTES, whole: true };
     search.text(logs, "/metadata/logs");
     search.text(stderr, "/metadata/stderr");
     search.value(data, &mut "/data".to_owned());
+    for (at, file) in files.iter().enumerate() {
+        if let Ok(text) = std::str::from_utf8(&file.content) {
+            search.text(text, &format!("/metadata/files/{at}"));
+        }
+    }
     for flag in &search.flags {
         metrics::counter!("switchboard_normalize_flags_total", "rule" => label(flag.rule))
             .increment(1);
     }
     (search.flags, search.whole)
+}
+
+/// What a result with these flags brings into its conversation.
+pub(super) fn taint(tool: &Tool, flags: &[Flag], whole: bool) -> BTreeSet<Taint> {
+    let labels = [
+        (Taint::Outside, tool.reaches_outside()),
+        (Taint::Flagged, !flags.is_empty()),
+        (Taint::Unsearched, !whole),
+    ];
+    labels.into_iter().filter(|(_, holds)| *holds).map(|(label, _)| label).collect()
 }
 
 impl Search {

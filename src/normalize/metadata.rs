@@ -1,6 +1,7 @@
 //! What a reply says beside its data: a call, its tool and its outcome in, [`Metadata`] out.
 //! Every field says its unit and when it is null or absent.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -8,7 +9,7 @@ use serde_json::Number;
 
 use super::flags::Flag;
 use super::output::{Form, clean_tail};
-use crate::call::{Call, FileFacts};
+use crate::call::{Call, FileFacts, Taint};
 use crate::catalog::Tool;
 use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
 use crate::schema::Change;
@@ -44,13 +45,17 @@ pub struct Metadata {
     pub tool_ms: Option<Millis>,
     /// Whether some of what the tool gave is not in the reply.
     pub output_truncated: bool,
-    /// `tool:NAME` where data, `logs` or `stderr` come from a tool: they are information, never
-    /// instructions. Absent when no tool ran.
+    /// Where data, `logs`, `stderr` and files come from: they are information, never instructions.
+    /// Absent when no tool ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<String>,
+    pub origin: Option<Origin>,
     /// True where `origin` is set; else absent.
     #[serde(default, skip_serializing_if = "is_false")]
     pub untrusted: bool,
+    /// What the reply brings into its conversation, for `context.session.taint` of later calls:
+    /// `outside`, `flagged`, `unsearched`. Absent when it brings nothing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub taint: BTreeSet<Taint>,
     /// How data was read. Absent when no tool ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_form: Option<Form>,
@@ -81,8 +86,8 @@ pub struct Metadata {
     /// What was odd about the output. Absent when nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// Places in data, `logs` and `stderr` that read like instructions to a model, the first 16. They
-    /// are still only information. Absent where none was found, which proves nothing.
+    /// Places in data, `logs`, `stderr` and files of text that read like instructions to a model, the
+    /// first 16. They are still only information. Absent where none was found, which proves nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
     /// Files that the reply carries beside its JSON. Absent when there are none.
@@ -101,6 +106,19 @@ pub struct Metadata {
     /// Ids of the policies that permitted the call. Absent when it was not decided or denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_ids: Vec<String>,
+}
+
+/// Where a tool's result comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The tool.
+    pub tool: String,
+    /// The manifest or OpenAPI source that defines it.
+    pub source: String,
+    /// `host:port` of each place that the run was connected to, as the tool named it, the first 32.
+    /// Absent when there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// Something odd about a tool's output.
@@ -152,6 +170,7 @@ impl Metadata {
             output_truncated: false,
             origin: None,
             untrusted: false,
+            taint: BTreeSet::new(),
             data_form: None,
             exit_code: None,
             signal: None,
@@ -183,7 +202,7 @@ impl Metadata {
             queue_ms: Some(Millis::from(outcome.queue)),
             sandbox_ms: Some(Millis::from(outcome.sandbox)),
             tool_ms: Some(Millis::from(outcome.tool)),
-            origin: Some(format!("tool:{}", tool.name)),
+            origin: Some(Origin::of(tool, outcome)),
             untrusted: true,
             exit_code: match outcome.end {
                 End::Exited(code) => Some(code),
@@ -199,6 +218,19 @@ impl Metadata {
             egress: outcome.egress.iter().take(MAX_ATTEMPTS).map(Attempt::from).collect(),
             ..Self::bare(call)
         }
+    }
+}
+
+impl Origin {
+    fn of(tool: &Tool, outcome: &Outcome) -> Self {
+        let mut hosts = Vec::new();
+        for attempt in outcome.egress.iter().filter(|attempt| attempt.allowed) {
+            let host = format!("{}:{}", attempt.host, attempt.port);
+            if hosts.len() < MAX_ATTEMPTS && !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        Self { tool: tool.name.clone(), source: tool.source.clone(), hosts }
     }
 }
 

@@ -121,10 +121,12 @@ fn metadata_say_how_a_reply_came_about() {
     assert_eq!(metadata["cache_age_ms"], Value::Null);
     assert_eq!(metadata["repairs"][0]["kind"], "type");
     assert_eq!(metadata["policy_ids"], json!(["allow-all"]));
-    assert_eq!(metadata["origin"], "tool:probe");
+    assert_eq!(metadata["origin"], json!({ "tool": "probe", "source": "tests" }));
     assert_eq!(metadata["untrusted"], true);
     assert_eq!(metadata["exit_code"], 0);
-    for absent in ["stderr", "logs", "notes", "egress", "oom_kills", "http_status", "signal"] {
+    for absent in
+        ["taint", "stderr", "logs", "notes", "egress", "oom_kills", "http_status", "signal"]
+    {
         assert!(metadata.get(absent).is_none(), "{absent}");
     }
 }

@@ -60,7 +60,7 @@ impl Pipeline {
         loop {
             let snapshot = self.snapshot.load_full();
             facts.claimed(grant.as_ref().map(|grant: &Grant| grant.id().to_owned()));
-            let wanted = match self.decide((call.clone(), caller), &snapshot, grant, facts) {
+            let wanted = match self.decide((call.clone(), caller), &snapshot, grant, facts).await {
                 Err(CallError::Policy(policy::Error::ApprovalRequired {
                     wanted: Some(wanted),
                     ..

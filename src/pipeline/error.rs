@@ -24,9 +24,9 @@ pub enum CallError {
     /// Room 5.
     #[error(transparent)]
     Sandbox(#[from] sandbox::Error),
-    /// Room 7.
-    #[error(transparent)]
-    Ledger(ledger::Error),
+    /// Room 7: what the conversation came to cannot be read, so nothing can be decided.
+    #[error("what the conversation came to cannot be read")]
+    Ledger(#[from] ledger::Error),
     /// The same call was made before.
     #[error("{0}")]
     Duplicate(String, serde_json::Value),
@@ -51,7 +51,13 @@ impl CallError {
             Self::Policy(error) => error.failure(),
             Self::Approval(error) => error.failure(),
             Self::Sandbox(error) => error.failure(),
-            Self::Ledger(error) => error.failure(),
+            Self::Ledger(error) => Failure {
+                message:
+                    "what this conversation came to cannot be read, so the call is not decided: \
+                          try again later"
+                        .to_owned(),
+                ..error.failure()
+            },
             Self::Duplicate(message, details) => {
                 Failure::new(Code::DuplicateCall, message).with_details(details.clone())
             }

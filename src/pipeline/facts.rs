@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::sessions::{Held, Sessions};
+use super::shadow::Aside;
 use super::{CallError, Snapshot};
-use crate::admission::Caller;
-use crate::call::{Call, Code};
+use crate::admission::{Admitted, Caller};
+use crate::call::{Call, Code, Session, Taint};
 use crate::catalog::{Resolved, Risk, Tool};
-use crate::ledger::{Latencies, Record, Run};
+use crate::ledger::{Latencies, Ledger, Record, Run};
 use crate::normalize::{self, Reply};
-use crate::policy::{self, Authorized, Decision};
+use crate::policy::{self, Authorized, Decision, Said};
 use crate::sandbox::{Outcome, Ran, Sight};
 use crate::schema::{Change, Checked};
 use crate::telemetry;
@@ -31,10 +33,17 @@ pub(super) struct Facts {
     arguments_digest: String,
     repairs: Vec<Change>,
     decision: Option<Decision>,
+    /// The call as a candidate policy set is asked about it.
+    aside: Option<Arc<Aside>>,
     outcome: Option<Outcome>,
     /// What is known of a run that was dropped before it had an outcome.
     sight: Sight,
     handed_over: bool,
+    /// Whether the caller sees the output as it comes.
+    is_shown: bool,
+    /// The conversation, and what it had come to when the call was admitted.
+    held: Option<Held>,
+    met: Option<Session>,
     visit: Option<String>,
     /// The approval that was claimed for the call.
     claimed: Option<String>,
@@ -55,9 +64,13 @@ impl Facts {
             arguments_digest: String::new(),
             repairs: Vec::new(),
             decision: None,
+            aside: None,
             outcome: None,
             sight: Sight::default(),
             handed_over: false,
+            is_shown: false,
+            held: None,
+            met: None,
             visit: None,
             claimed: None,
             place: None,
@@ -94,6 +107,35 @@ impl Facts {
         self.under = (catalog.to_owned(), policies.to_owned());
     }
 
+    /// Tells an admitted call what its conversation has come to.
+    pub(super) async fn meet(
+        &mut self,
+        mut admitted: Admitted,
+        sessions: &Sessions,
+        ledger: &Ledger,
+    ) -> Result<Admitted, CallError> {
+        let held = sessions.hold(&admitted.call, &admitted.caller, ledger).await;
+        self.held = held.inspect_err(|error| {
+            tracing::error!(%error, "a conversation cannot be read, so its call is refused");
+        })?;
+        self.met = self.held.as_ref().map(Held::now);
+        admitted.call.session = self.met.clone().unwrap_or_default();
+        Ok(admitted)
+    }
+
+    /// The conversation that the call counts for, also when it was refused before it met it.
+    pub(super) async fn session(
+        &mut self,
+        call: &Call,
+        sessions: &Sessions,
+        ledger: &Ledger,
+    ) -> Option<Held> {
+        match self.held.take() {
+            Some(held) => Some(held),
+            None => sessions.hold(call, &self.caller, ledger).await.ok().flatten(),
+        }
+    }
+
     pub(super) fn resolved(&mut self, resolved: &Resolved) {
         self.tool = Some(Arc::clone(&resolved.tool));
     }
@@ -104,11 +146,26 @@ impl Facts {
     }
 
     /// What policy said; a denial is recorded with its reasons too.
-    pub(super) fn decided(&mut self, decided: &Result<Authorized, policy::Error>) {
+    pub(super) fn decided(
+        &mut self,
+        decided: &Result<Authorized, policy::Error>,
+        aside: Option<Aside>,
+    ) {
+        // The candidate is asked as if nobody had approved the call yet.
+        let said = match decided {
+            Ok(Authorized { decision: Decision { approval: Some(_), .. }, .. }) => Said::Approval,
+            decided => Said::of(decided),
+        };
+        self.aside = aside.map(|aside| aside.decided(said));
         self.decision = match decided {
             Ok(authorized) => Some(authorized.decision.clone()),
             Err(error) => error.decision(),
         };
+    }
+
+    /// The call, to ask the candidate about it while it runs.
+    pub(super) fn aside(&self) -> Option<Arc<Aside>> {
+        self.aside.clone()
     }
 
     pub(super) fn hold(&mut self, place: Option<OwnedSemaphorePermit>) {
@@ -137,9 +194,13 @@ impl Facts {
         self.visit = slot;
     }
 
-    /// From here on the tool may have run.
-    pub(super) fn handed_over(&mut self) {
-        self.handed_over = true;
+    /// From here on the tool may have run, and the caller may see what it writes.
+    pub(super) fn handed_over(&mut self, is_shown: bool) {
+        (self.handed_over, self.is_shown) = (true, is_shown);
+        let outside = self.tool.as_ref().is_some_and(|tool| tool.reaches_outside());
+        if let (true, Some(held)) = (is_shown, &mut self.held) {
+            held.show(outside);
+        }
     }
 
     pub(super) const fn sight(&self) -> &Sight {
@@ -168,6 +229,12 @@ impl Facts {
             && !self.tool.as_ref().is_some_and(repeatable);
         if let (true, Some(error)) = (once, &mut reply.error) {
             error.retryable = false;
+        }
+        // What the caller saw of a run before its end was searched by nobody.
+        if self.is_shown && self.sight.outcome().is_some() {
+            let outside = self.tool.as_ref().filter(|tool| tool.reaches_outside());
+            reply.metadata.taint.insert(Taint::Unsearched);
+            reply.metadata.taint.extend(outside.map(|_| Taint::Outside));
         }
         reply
     }
@@ -207,6 +274,8 @@ impl Facts {
             catalog_digest: self.under.0,
             policy_version: self.under.1,
             conversation: self.conversation,
+            session: self.met,
+            taint: reply.metadata.taint.clone(),
             tool: self.tool,
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
@@ -214,6 +283,7 @@ impl Facts {
             files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
             files_out: reply.metadata.files.clone(),
             decision: self.decision,
+            shadow: self.aside.as_ref().and_then(|aside| aside.flip().cloned()),
             handed_over: self.handed_over,
             run: outcome.map(Run::from),
             cache_hit: reply.metadata.cache_hit,

@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub approvers: Approvers,
     /// Tools that were left out because their schema does not compile.
     pub unusable: Vec<Problem>,
+    /// The policies that decide beside the active ones, without effect.
+    pub(super) candidate: Option<Arc<Policies>>,
     shown: Cache<Caller, Arc<HashSet<String>>>,
 }
 
@@ -58,7 +60,7 @@ impl Snapshot {
         let policies = Policies::load(folder, catalog.tools())?;
         let approvers = Approvers::load(folder, catalog.tools())?;
         let shown = Cache::new(CALLERS);
-        Ok(Self { catalog, schemas, policies, approvers, unusable, shown })
+        Ok(Self { catalog, schemas, policies, approvers, unusable, candidate: None, shown })
     }
 
     /// Whether the caller may be told of the tool. Asks policy about all tools at once, the first

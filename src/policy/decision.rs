@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::admission::Caller;
 use crate::approval::Approved;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session};
 use crate::catalog::Tool;
 use crate::schema::Checked;
 
@@ -66,6 +66,8 @@ pub struct Question<'q> {
     pub input: &'q Value,
     /// The conversation; empty for none.
     pub conversation: &'q str,
+    /// What the conversation has come to.
+    pub session: &'q Session,
     /// The files that the call brings.
     pub files: Vec<&'q FileFacts>,
 }
@@ -78,6 +80,7 @@ impl<'q> Question<'q> {
             tool: &checked.resolved.tool,
             input: &checked.arguments.value,
             conversation: &admitted.call.conversation,
+            session: &admitted.call.session,
             files: admitted.call.files.iter().map(|file| &file.facts).collect(),
         }
     }

@@ -25,7 +25,7 @@ use super::schema::{actions, uid};
 use super::slice::Scope;
 use super::{Approvers, Error, Finding, Names, Policies, Question};
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session};
 use crate::catalog::{Catalog, Problem, Tool};
 use crate::schema::{Change as Repair, Schemas};
 
@@ -83,6 +83,8 @@ pub struct Asked {
     pub caller: Caller,
     /// The conversation; empty for none.
     pub conversation: String,
+    /// What the conversation has come to before.
+    pub session: Session,
     /// Files that the call brings. What they hold is not looked at.
     pub files: Vec<FileFacts>,
 }
@@ -215,6 +217,7 @@ impl Review {
             tool: &tool,
             input: &fit.value,
             conversation: &asked.conversation,
+            session: &asked.session,
             files: asked.files.iter().collect(),
         };
         let judged = match policies.judge(&question) {
@@ -281,6 +284,12 @@ impl Rule {
 
     fn permits(&self) -> bool {
         self.policy.effect() == Effect::Permit
+    }
+
+    /// Whom its scope names, in Cedar; `principal` for everybody, nothing when that cannot be told.
+    fn principal(&self) -> Option<String> {
+        let text = self.body.as_ref()?.principal.to_string();
+        Some(if text.is_empty() { "principal".to_owned() } else { text })
     }
 
     /// Whether its scope can match calls of the tool.

@@ -9,7 +9,7 @@ use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpres
 use super::shape::{Shape, quote};
 use super::slice::Situations;
 use super::{Error, Names};
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session};
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
 /// What is known of a tool before it is called.
@@ -53,8 +53,12 @@ const APPROVING: &str = "
 }
 ";
 const COMMON: &str = "\
-  // The conversation or run that the call belongs to; empty when the caller named none.
-  type Session = { tenant: __cedar::String, conversation: __cedar::String };
+  // The conversation or run that the call belongs to: empty, without calls and taint, when the
+  // caller named none. `calls` of it were recorded before; `taint` is what their replies brought in.
+  type Session = {
+    tenant: __cedar::String, conversation: __cedar::String, calls: __cedar::Long,
+    taint: Set<__cedar::String>
+  };
 
   // The envelope that the tool runs in. Sizes are bytes, times milliseconds.
   type Sandbox = {
@@ -194,6 +198,21 @@ fn envelope(profile: &Profile) -> Result<RestrictedExpression, Error> {
     let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
     RestrictedExpression::new_record(attributes)
         .map_err(|error| Error::Schema { reason: error.to_string() })
+}
+
+/// What of `context.session` can differ from one call of a caller to the next.
+pub(super) fn session(
+    conversation: &str,
+    session: &Session,
+) -> [(&'static str, RestrictedExpression); 3] {
+    let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
+    let calls = i64::try_from(session.calls).unwrap_or(i64::MAX);
+    let taint = session.taint.iter().map(|label| text(label.as_str()));
+    [
+        ("conversation", text(conversation)),
+        ("calls", RestrictedExpression::new_long(calls)),
+        ("taint", RestrictedExpression::new_set(taint)),
+    ]
 }
 
 /// `context.files` of a call.

@@ -39,6 +39,13 @@ fn watcher(daemon: &Daemon, changed: mpsc::Sender<()>) -> Option<notify::Recomme
     };
     let watching = notify::recommended_watcher(told).and_then(|mut watcher| {
         watcher.watch(folder, RecursiveMode::Recursive)?;
+        // The candidate is not worth the changes of the active set.
+        let shadow = daemon.config.policies.shadow.as_deref();
+        if let Some(shadow) = shadow.filter(|shadow| !shadow.starts_with(folder))
+            && let Err(error) = watcher.watch(shadow, RecursiveMode::Recursive)
+        {
+            tracing::error!(folder = %shadow.display(), %error, "changes are not seen; use SIGHUP");
+        }
         Ok(watcher)
     });
     watching
@@ -79,7 +86,8 @@ fn load(daemon: &Daemon) {
     let last = Some((&*previous, &usable as Usable<'_>));
     let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, last) {
         Ok(snapshot) => {
-            daemon.pipeline.replace(snapshot);
+            let shadow = daemon.config.policies.shadow.as_deref();
+            daemon.pipeline.replace(snapshot.shadowed_by(shadow));
             report(&daemon.pipeline.snapshot());
             "loaded"
         }

@@ -100,7 +100,7 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::ValidateResponse>, Status> {
         let Arrived { call, caller, .. } = self.arrive(request).await?;
         let asked = call.tool.clone();
-        Ok(Response::new(wire::preview(self.pipeline.validate(call, &caller), &asked)))
+        Ok(Response::new(wire::preview(self.pipeline.validate(call, &caller).await, &asked)))
     }
 
     async fn cancel(

@@ -131,6 +131,12 @@ pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
                 .retry_after_ms
                 .map(|wait| millis(wait.into()))
                 .unwrap_or_default(),
+            origin: metadata.origin.as_ref().map(|origin| proto::Origin {
+                tool: origin.tool.clone(),
+                source: origin.source.clone(),
+                hosts: origin.hosts.clone(),
+            }),
+            taint: metadata.taint.iter().map(ToString::to_string).collect(),
         }),
         json: json.clone(),
         files: files::give(&reply.files),

@@ -180,6 +180,27 @@ fn explain_tells_what_would_have_to_change() {
 }
 
 #[test]
+fn explain_takes_what_the_conversation_has_come_to() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(&shipped()), folder.path());
+    copy(&Path::new(&shipped()).join("tests"), folder.path());
+    let path = folder.path().display().to_string();
+    let mail = r#"{"to":"a@example.com","text":"x"}"#;
+    let explain = |more: &[&str]| {
+        let call = ["explain", "--catalog", &path, "--tool", "notify.mail", "--arguments", mail];
+        policy(&[&call[..], &["--caller", "a"], more].concat())
+    };
+    let clean = explain(&["--conversation", "c"]);
+    assert!(exit(&clean) == 1 && told(&clean).starts_with("approval"), "{}", told(&clean));
+    let tainted = explain(&["--conversation", "c", "--taint", "outside", "--taint", "flagged"]);
+    assert!(exit(&tainted) == 1 && told(&tainted).starts_with("deny"), "{}", told(&tainted));
+    assert!(told(&tainted).contains("default-after-instructions"), "{}", told(&tainted));
+    let wrong = explain(&["--conversation", "c", "--taint", "flaged"]);
+    assert!(exit(&wrong) == 2 && told(&wrong).contains("unsearched"), "{}", told(&wrong));
+    assert_eq!(exit(&explain(&["--taint", "flagged"])), 2, "taint belongs to a conversation");
+}
+
+#[test]
 fn report_is_one_page_in_each_form() {
     let json = policy(&["report", "--json", "--catalog", &shipped()]);
     assert_eq!(exit(&json), 0, "{}", told(&json));

@@ -23,5 +23,7 @@ mod names;
 mod ocr;
 mod sandbox;
 mod secrets;
+mod shadow;
+mod taint;
 mod traces;
 mod wire;

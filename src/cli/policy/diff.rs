@@ -76,8 +76,13 @@ fn paragraph(change: &Change) -> String {
         [] => String::new(),
         roles => format!(" with {}", roles.join(", ")),
     };
+    let taint: Vec<&str> = example.session.taint.iter().map(|label| label.as_str()).collect();
+    let taint = match taint.as_slice() {
+        [] => String::new(),
+        labels => format!(" in a conversation that is {}", labels.join(", ")),
+    };
     format!(
-        "{}: {} -> {} in {} {} calls\n    for example {}{roles} of tenant {}: {}\n    before: {}\n    \
+        "{}: {} -> {} in {} {} calls\n    for example {}{roles} of tenant {}{taint}: {}\n    before: {}\n    \
          after:  {}",
         change.tool,
         change.from.as_str(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Folder, line};
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session, Taint};
 use crate::cli::{Failed, client, print};
 use crate::policy::{Asked, Explanation, Outcome, Told};
 
@@ -31,8 +31,15 @@ pub(in crate::cli) struct Options {
     #[arg(long = "role")]
     roles: Vec<String>,
     /// The conversation.
-    #[arg(long, default_value = "")]
-    conversation: String,
+    #[arg(long)]
+    conversation: Option<String>,
+    /// What replies of the conversation brought in before: flagged, outside or unsearched; may be
+    /// given more than once.
+    #[arg(long = "taint", requires = "conversation")]
+    taint: Vec<Taint>,
+    /// Calls of the conversation before this one.
+    #[arg(long, default_value_t = 0, requires = "conversation")]
+    calls: u64,
     /// A file that the call brings, as `MEDIA_TYPE:BYTES`; may be given more than once.
     #[arg(long = "file", value_parser = file)]
     files: Vec<FileFacts>,
@@ -60,7 +67,8 @@ pub(super) fn run(options: Options) -> Result<ExitCode, Failed> {
         tool: options.tool,
         arguments: client::arguments(&options.arguments)?,
         caller: Caller { name: options.caller, tenant: options.tenant, roles: options.roles },
-        conversation: options.conversation,
+        conversation: options.conversation.unwrap_or_default(),
+        session: Session { calls: options.calls, taint: options.taint.into_iter().collect() },
         files: options.files,
     };
     let explanation = review.explain(&asked).map_err(Failed::answer)?;

@@ -98,6 +98,9 @@ pub(super) fn past(entry: &Entry) -> Past {
         .get("files_in")
         .and_then(|files| serde_json::from_value(files.clone()).ok())
         .unwrap_or_default();
+    let session = entry.facts.get("session").filter(|session| session.is_object());
+    let session =
+        session.and_then(|facts| serde_json::from_value(facts.clone()).ok()).unwrap_or_default();
     let bytes = entry.facts.get("arguments_bytes").and_then(Value::as_u64).unwrap_or(0);
     let kept = u64::try_from(entry.arguments.len()).unwrap_or(u64::MAX);
     // Masking may write the text anew and shorter; what was cut is no JSON any more.
@@ -127,6 +130,7 @@ pub(super) fn past(entry: &Entry) -> Past {
                 roles: names("/roles"),
             },
             conversation: entry.conversation.clone(),
+            session,
             files,
         },
         outcome,

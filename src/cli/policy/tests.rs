@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::replay::recorded;
 use crate::admission::{Admission, Caller, Config};
-use crate::call::{Call, Code};
+use crate::call::{Call, Code, Session, Taint};
 use crate::catalog::Catalog;
 use crate::ledger::{self, Ledger, Record};
 use crate::pipeline::Snapshot;
@@ -29,6 +29,11 @@ when { context.session.conversation like "c*" };
 forbid (principal, action == Switchboard::Action::"probe.sh", resource)
 unless { principal.tenant == "north" || context.attended };
 
+@id("read-outside")
+@owner("tests")
+forbid (principal, action in Switchboard::Action::"risk:read", resource)
+when { context.session.calls > 2 && context.session.taint.contains("outside") };
+
 @id("doubled")
 @owner("tests")
 forbid (principal, action == Switchboard::Action::"probe.echo", resource)
@@ -45,6 +50,16 @@ fn copy(from: &Path, to: &Path) {
             false => drop(std::fs::copy(entry.path(), target).unwrap()),
         }
     }
+}
+
+/// Tools that wait for a person, with arguments that fit them.
+fn fitting() -> impl Strategy<Value = (&'static str, String)> {
+    prop::sample::select(vec![
+        ("wiki.edit", r#"{"page":"home","text":"x"}"#),
+        ("erase.record", r#"{"id":3}"#),
+        ("notify.mail", r#"{"to":"a@example.com","text":"x"}"#),
+    ])
+    .prop_map(|(tool, arguments)| (tool, arguments.to_owned()))
 }
 
 /// A tool's name, its arguments, a caller and a conversation.
@@ -65,6 +80,8 @@ fn calls() -> impl Strategy<Value = Asked> {
             "Probe.Cat",
             "wiki.edit",
             "erase.record",
+            "erase.record",
+            "erase.record",
             "cancelOrder",
         ]),
         prop::sample::select(vec![
@@ -72,6 +89,7 @@ fn calls() -> impl Strategy<Value = Asked> {
             r#"{"text":"x"}"#,
             r#"{"script":"true"}"#,
             r#"{"id":3}"#,
+            r#"{"id":7}"#,
             r#"{"id":"3"}"#,
             r#"[1]"#,
             r#"{"code":"result=1"}"#,
@@ -80,18 +98,13 @@ fn calls() -> impl Strategy<Value = Asked> {
         ]),
     )
         .prop_map(|(tool, arguments)| (tool, arguments.to_owned()));
-    // Those that fit, so that what waits for a person comes up as well.
-    let fitting = prop::sample::select(vec![
-        ("wiki.edit", r#"{"page":"home","text":"x"}"#),
-        ("erase.record", r#"{"id":3}"#),
-        ("notify.mail", r#"{"to":"a@example.com","text":"x"}"#),
-    ])
-    .prop_map(|(tool, arguments)| (tool, arguments.to_owned()));
     let roles = prop::sample::subsequence(vec!["clerk", "local", "chief"], 0..=2);
     let tenants = prop::sample::select(vec!["north", "south"]);
     let conversations = prop::sample::select(vec!["", "c1", "d1"]);
-    (prop_oneof![4 => echo, 4 => other, 1 => fitting], roles, tenants, conversations).prop_map(
-        |((tool, arguments), roles, tenant, conversation)| Asked {
+    let taint = prop::sample::subsequence(Taint::ALL.to_vec(), 0..=1);
+    let calls = prop_oneof![2 => echo, 6 => other, 1 => fitting()];
+    (calls, roles, tenants, conversations, (taint, 0..5_u64)).prop_map(
+        |((tool, arguments), roles, tenant, conversation, (taint, calls))| Asked {
             tool: tool.to_owned(),
             arguments,
             caller: Caller {
@@ -100,6 +113,10 @@ fn calls() -> impl Strategy<Value = Asked> {
                 roles: roles.into_iter().map(str::to_owned).collect(),
             },
             conversation: conversation.to_owned(),
+            session: match conversation {
+                "" => Session::default(),
+                _ => Session { calls, taint: taint.into_iter().collect() },
+            },
             files: Vec::new(),
         },
     )
@@ -109,6 +126,7 @@ fn calls() -> impl Strategy<Value = Asked> {
 fn decide(snapshot: &Snapshot, admission: &Admission, asked: &Asked) -> (Outcome, Record) {
     let mut call = Call::new(asked.tool.clone(), asked.arguments.clone());
     call.conversation.clone_from(&asked.conversation);
+    call.session.clone_from(&asked.session);
     let mut record = Record {
         call_id: call.id.to_string(),
         received: Timestamp::now(),
@@ -116,6 +134,7 @@ fn decide(snapshot: &Snapshot, admission: &Admission, asked: &Asked) -> (Outcome
         tenant: asked.caller.tenant.clone(),
         roles: asked.caller.roles.clone(),
         conversation: asked.conversation.clone(),
+        session: Some(asked.session.clone()).filter(|_| !asked.conversation.is_empty()),
         tool_name: asked.tool.clone(),
         arguments_json: asked.arguments.clone(),
         ..Record::default()

@@ -181,11 +181,7 @@ impl Permission {
     fn of(rule: &Rule) -> Self {
         Self {
             policy: rule.facts.clone(),
-            principal: rule
-                .body
-                .as_ref()
-                .map(|body| body.principal.to_string())
-                .unwrap_or_default(),
+            principal: rule.principal().unwrap_or_default(),
             conditions: conjuncts(rule).iter().map(super::parts::Conjunct::text).collect(),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Asked, Outcome, Review, RuleFacts};
 use crate::admission::Caller;
-use crate::call::FileFacts;
+use crate::call::{FileFacts, Session, Taint};
 use crate::catalog;
 use crate::policy::Error;
 
@@ -84,6 +84,8 @@ struct CaseTable {
     #[serde(default)]
     conversation: String,
     #[serde(default)]
+    session: Option<SessionTable>,
+    #[serde(default)]
     files: Vec<FileTable>,
     expect: Outcome,
     #[serde(default)]
@@ -98,6 +100,17 @@ struct CallerTable {
     tenant: String,
     #[serde(default)]
     roles: Vec<String>,
+}
+
+/// A conversation, and what it has come to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionTable {
+    conversation: String,
+    #[serde(default)]
+    calls: u64,
+    #[serde(default)]
+    taint: BTreeSet<Taint>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,7 +143,7 @@ pub fn read(root: &Path) -> Result<Vec<Case>, String> {
             if !seen.insert(case.name.clone()) {
                 return Err(wrong(format!("two cases are called `{}`: rename one", case.name)));
             }
-            cases.push(finish(case, table.caller.clone(), &file));
+            cases.push(finish(case, table.caller.clone(), &file).map_err(wrong)?);
         }
     }
     Ok(cases)
@@ -154,7 +167,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-fn finish(case: CaseTable, usual: Option<CallerTable>, file: &str) -> Case {
+fn finish(case: CaseTable, usual: Option<CallerTable>, file: &str) -> Result<Case, String> {
     let caller = case.caller.or(usual).unwrap_or_else(|| CallerTable {
         name: "somebody".to_owned(),
         tenant: usual_tenant(),
@@ -166,19 +179,34 @@ fn finish(case: CaseTable, usual: Option<CallerTable>, file: &str) -> Case {
         bytes: file.bytes,
         sha256: String::new(),
     });
-    Case {
+    let (conversation, session) = match case.session {
+        None => (case.conversation, Session::default()),
+        Some(_) if !case.conversation.is_empty() => {
+            let name = case.name;
+            return Err(format!("`{name}` names its conversation twice: keep `session`"));
+        }
+        // A call without one has neither taint nor calls before it.
+        Some(table) if table.conversation.is_empty() => {
+            return Err(format!("the session of `{}` needs a `conversation`", case.name));
+        }
+        Some(SessionTable { conversation, calls, taint }) => {
+            (conversation, Session { calls, taint })
+        }
+    };
+    Ok(Case {
         file: file.to_owned(),
         name: case.name,
         asked: Asked {
             tool: case.tool,
             arguments: case.arguments.map_or_else(|| "{}".to_owned(), |given| given.to_string()),
             caller: Caller { name: caller.name, tenant: caller.tenant, roles: caller.roles },
-            conversation: case.conversation,
+            conversation,
+            session,
             files: files.collect(),
         },
         expect: case.expect,
         policies: case.policies,
-    }
+    })
 }
 
 impl Review {

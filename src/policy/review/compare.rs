@@ -10,6 +10,7 @@ use super::audit::audiences;
 use super::parts::Named;
 use super::{Asked, Judged, Outcome, Past, Review, boundary};
 use crate::admission::Caller;
+use crate::call::Session;
 use crate::policy::Error;
 
 /// What two loads decide differently.
@@ -53,6 +54,8 @@ pub struct Example {
     pub tenant: String,
     /// Its roles.
     pub roles: Vec<String>,
+    /// What the conversation had come to before.
+    pub session: Session,
     /// The arguments as JSON text.
     pub arguments: String,
     /// What decided before.
@@ -85,29 +88,22 @@ impl Review {
         let named = Named::of_rules(self.rules.iter().chain(&new.rules));
         let callers: Vec<Caller> =
             audiences(&named).into_iter().map(|audience| audience.caller).collect();
+        let sessions = named.sessions();
         for (name, sets) in self.boundaries(new, &named) {
-            let mut tried = false;
+            let before = found.boundary;
             for arguments in sets {
-                for caller in &callers {
-                    let asked = Asked {
-                        tool: name.clone(),
-                        arguments: arguments.to_string(),
-                        caller: caller.clone(),
-                        conversation: String::new(),
-                        files: Vec::new(),
-                    };
+                for asked in tries(&name, &arguments, &callers, &sessions) {
                     let pair = (self.judge(&asked)?, new.judge(&asked)?);
                     let taken = |judged: &Judged| {
                         !matches!(judged.outcome, Outcome::Invalid | Outcome::Unknown)
                     };
                     if taken(&pair.0) || taken(&pair.1) {
-                        tried = true;
                         found.boundary += 1;
                         note(&mut changes, "boundary", "", &asked, &pair);
                     }
                 }
             }
-            if !tried {
+            if found.boundary == before {
                 found.not_tried.push(name);
             }
         }
@@ -134,6 +130,24 @@ impl Review {
         };
         names.into_iter().map(|name| (name.clone(), sets(name))).collect()
     }
+}
+
+/// The call by each caller in each kind of conversation.
+fn tries<'t>(
+    tool: &'t str,
+    arguments: &'t Value,
+    callers: &'t [Caller],
+    sessions: &'t [(&'static str, Session)],
+) -> impl Iterator<Item = Asked> + 't {
+    let each = callers.iter().flat_map(|caller| sessions.iter().map(move |one| (caller, one)));
+    each.map(move |(caller, (conversation, session))| Asked {
+        tool: tool.to_owned(),
+        arguments: arguments.to_string(),
+        caller: caller.clone(),
+        conversation: (*conversation).to_owned(),
+        session: session.clone(),
+        files: Vec::new(),
+    })
 }
 
 fn note(
@@ -164,6 +178,7 @@ fn note(
             caller: asked.caller.name.clone(),
             tenant: asked.caller.tenant.clone(),
             roles: asked.caller.roles.clone(),
+            session: asked.session.clone(),
             arguments: asked.arguments.clone(),
             before: side(before),
             after: side(after),

@@ -70,6 +70,7 @@ impl Review {
             tool: &tool,
             input: &input,
             conversation: &asked.conversation,
+            session: &asked.session,
             files: asked.files.iter().collect(),
         };
         let scene = Scene::new(policies, &question)?;
@@ -130,7 +131,7 @@ impl<'s> Scene<'s> {
 
     /// The principal of the scope, where it names one; tools were chosen by the rest.
     fn scope(&self, rule: &Rule) -> Option<Part> {
-        let text = rule.body.as_ref()?.principal.to_string();
+        let text = rule.principal()?;
         let met = rule.binds(self.question.caller, &self.policies.names);
         let caller = self.question.caller;
         let found = format!(

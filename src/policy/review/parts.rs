@@ -8,6 +8,7 @@ use cedar_policy::{Policy, pst};
 use serde_json::Value;
 
 use super::Rule;
+use crate::call::{Session, Taint};
 
 /// One part of a policy's conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,15 @@ impl Named {
             }
         }
         named
+    }
+
+    /// Conversations in which decisions can differ: none at all, and one with every label of taint
+    /// that the policies name.
+    pub(super) fn sessions(&self) -> Vec<(&'static str, Session)> {
+        let known = |label: &Taint| self.texts.contains(label.as_str());
+        let taint: BTreeSet<Taint> = Taint::ALL.into_iter().filter(known).collect();
+        let tainted = (!taint.is_empty()).then_some(("tainted", Session { calls: 1, taint }));
+        [("", Session::default())].into_iter().chain(tainted).collect()
     }
 
     fn read(&mut self, json: &Value) {
