@@ -106,7 +106,7 @@ impl Policies {
         let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
             .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
         files.hints(hints.map(|hint| hint.to_string()));
-        files.check(schema)?;
+        files.check(schema, tools)?;
         let names = Names::new()?;
         let mut prepared = HashMap::with_capacity(tools.len());
         let situations = Situations::new(std::mem::take(&mut files.policies));

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cedar_policy::{
     Policy, PolicyId, PolicySet, Schema, ValidationError, ValidationMode, ValidationWarning,
@@ -12,7 +13,9 @@ use cedar_policy::{
 use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 
+use super::slice::is_guard;
 use super::{Error, Finding, Severity};
+use crate::catalog::Tool;
 
 /// The folder of the policies that say who may approve.
 pub(super) const APPROVERS: &str = "approvers";
@@ -35,7 +38,7 @@ pub(super) struct Files {
 pub(super) struct Place {
     pub(super) file: String,
     pub(super) line: usize,
-    text: std::sync::Arc<str>,
+    text: Arc<str>,
 }
 
 impl Files {
@@ -125,7 +128,7 @@ impl Files {
         }
         let mut policies: Vec<&Policy> = set.policies().collect();
         policies.sort_by_key(|policy| ordinal(policy));
-        let shared: std::sync::Arc<str> = text.into();
+        let shared: Arc<str> = text.into();
         let mut from = 0;
         for policy in policies {
             let source = policy.to_cedar().unwrap_or_default();
@@ -168,8 +171,8 @@ impl Files {
         self.places.insert(id.to_owned(), place);
     }
 
-    /// Checks all policies against the schema; the set, or every problem that was found.
-    pub(super) fn check(&mut self, schema: Schema) -> Result<(), Error> {
+    /// Checks all policies against the schema of these tools; every problem that was found.
+    pub(super) fn check(&mut self, schema: Schema, tools: &[Arc<Tool>]) -> Result<(), Error> {
         let set = PolicySet::from_policies(self.policies.iter().cloned())
             .map_err(|error| Error::Schema { reason: error.to_string() })?;
         let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
@@ -181,7 +184,7 @@ impl Files {
             self.refuse(rule_of(error), (file, text, id), error);
         }
         for warning in result.validation_warnings() {
-            self.warn(warning);
+            self.warn(warning, tools);
         }
         let refused = |finding: &&Finding| finding.severity == Severity::Error;
         let mut problems: Vec<_> =
@@ -191,12 +194,18 @@ impl Files {
         if problems.is_empty() { Ok(()) } else { Err(Error::Invalid { problems }) }
     }
 
-    fn warn(&mut self, warning: &ValidationWarning) {
+    fn warn(&mut self, warning: &ValidationWarning, tools: &[Arc<Tool>]) {
         let id: &str = warning.policy_id().as_ref();
+        let policy = self.policies.iter().find(|policy| policy.id() == warning.policy_id());
         let Some(place) = self.places.get(id) else { return };
         let rule = match warning {
             ValidationWarning::ImpossiblePolicy(_)
-            | ValidationWarning::InvalidActionApplication(_) => "never-applies",
+            | ValidationWarning::InvalidActionApplication(_) => {
+                if policy.is_some_and(|policy| is_guard(&policy.action_constraint(), tools)) {
+                    return;
+                }
+                "never-applies"
+            }
             _ => "lookalike",
         };
         let finding = Finding::new(Severity::Warning, rule, sentence(warning));

@@ -128,7 +128,7 @@ fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {
 }
 
 /// The group of a risk class. The colon keeps it apart from every tool's name.
-fn group_of_risk(risk: Risk) -> &'static str {
+pub(super) fn group_of_risk(risk: Risk) -> &'static str {
     match risk {
         Risk::Read => "risk:read",
         Risk::Write => "risk:write",

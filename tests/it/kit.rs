@@ -121,12 +121,12 @@ fn test_prints_what_was_decided_instead_and_what_no_case_covers() {
         "owner platform",
         "`wrong policy`",
         "NEVER   permit default-attended",
-        "3 cases, 2 failed; 1 of 3 policies decide a case: 33 %",
+        "3 cases, 2 failed; 1 of 4 policies decide a case: 25 %",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
     let last = lines(&policy(&["test", "--json", "--catalog", &path])).pop().unwrap();
-    assert_eq!(last["coverage"]["percent"], 33);
+    assert_eq!(last["coverage"]["percent"], 25);
     std::fs::write(folder.path().join("tests/default.yaml"), "cases:\n- { name: x, tol: y }\n")
         .unwrap();
     let wrong = policy(&["test", "--catalog", &path]);

@@ -13,6 +13,7 @@ use super::parts::conjuncts;
 use super::{Review, Rule};
 use crate::catalog::Tool;
 use crate::policy::schema::{Prepared, actions};
+use crate::policy::slice::is_guard;
 use crate::policy::{Error, Finding, Names, Policies, Severity};
 
 /// Pairs of policies that are compared; larger sets are compared as far as this goes.
@@ -50,7 +51,8 @@ impl Review {
             found.push(finding.of(&rule.facts.id));
         };
         let id = &rule.facts.id;
-        if !tools.is_empty() && !tools.iter().any(|tool| rule.concerns(tool, names)) {
+        let idle = !tools.is_empty() && !tools.iter().any(|tool| rule.concerns(tool, names));
+        if idle && !is_guard(&rule.scope.action, tools) {
             let message = format!("no tool is in the scope of `{id}`");
             say(Severity::Warning, "matches-no-tool", message);
         }

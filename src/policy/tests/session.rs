@@ -172,3 +172,27 @@ fn comparison_tries_a_conversation_with_the_labels_that_policies_name() {
     assert_eq!(found.changes[0].example.session.taint, [Taint::Flagged].into());
     assert_eq!(found.changes[0].example.after.policies, ["clean"]);
 }
+
+#[test]
+fn a_guard_against_risks_that_no_tool_has_yet_is_nothing_to_mend() {
+    let text = policy("all", "permit (principal, action, resource) when { context.attended };");
+    let guard = |risk: &str| {
+        let scope = format!("principal, action in Switchboard::Action::\"risk:{risk}\", resource");
+        let condition = "context.session.taint.contains(\"flagged\")";
+        policy("guard", &format!("forbid ({scope}) when {{ {condition} }};"))
+    };
+    for risk in ["destructive", "outbound"] {
+        let (_root, review) = reviewed(&(text.clone() + &guard(risk)));
+        let found = review.lint();
+        assert_eq!(found.len(), 0, "{found:#?}");
+        assert_eq!(review.policies().unwrap().warnings(), [] as [&str; 0]);
+    }
+    // One that no call can meet stays a mistake.
+    let never = policy(
+        "never",
+        r#"forbid (principal, action in Switchboard::Action::"risk:outbound", resource)
+           when { context.attended && false };"#,
+    );
+    let (_root, review) = reviewed(&(text + &never));
+    assert!(review.lint().iter().any(|found| found.policy == "never"), "{:#?}", review.lint());
+}
