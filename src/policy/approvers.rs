@@ -44,7 +44,7 @@ impl Approvers {
         let text = schema::print_approvers(tools);
         let invalid = |error: &dyn miette::Diagnostic| Error::Schema { reason: sentence(error) };
         let (schema, _) = Schema::from_cedarschema_str(&text).map_err(|error| invalid(&error))?;
-        files.check(schema.clone())?;
+        files.check(schema.clone(), tools)?;
         let policies = PolicySet::from_policies(std::mem::take(&mut files.policies))
             .map_err(|error| Error::Schema { reason: error.to_string() })?;
         Ok(Self {

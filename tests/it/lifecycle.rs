@@ -408,13 +408,18 @@ async fn cancelled_calls_leave_no_container_and_no_open_file() {
         cancelled(turn).await;
     }
     eventually("no tool sleeps on", || async { !host_runs("sleep 28") }).await;
-    let (files, containers) = (open_files(daemon.pid()), daemon.containers().len());
+    let files = open_files(daemon.pid());
     for turn in 0..20 {
         cancelled(turn).await;
     }
     eventually("no tool sleeps on", || async { !host_runs("sleep 28") }).await;
-    eventually("only the pool is left", || async { daemon.containers().len() <= containers + 1 })
-        .await;
+    eventually("only the pool is left", || async {
+        let ready = "switchboard_sandbox_containers{state=\"ready\"} ";
+        let metrics = daemon.metrics().await;
+        let ready = metrics.lines().find_map(|line| line.strip_prefix(ready)).unwrap();
+        daemon.containers().len().to_string() == ready
+    })
+    .await;
     eventually("no file stays open", || async { open_files(daemon.pid()) <= files + 8 }).await;
     let reply = client.clone().call(sh("echo alive")).await.unwrap().into_inner().reply.unwrap();
     assert_eq!(parsed(&reply)["data"], "alive\n");
