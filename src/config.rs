@@ -177,6 +177,9 @@ impl Config {
             &mut self.ledger.key,
             &mut self.ledger.checkpoints,
         ];
+        if let Some(originals) = &mut self.ledger.originals {
+            originals.key = folder.join(&originals.key);
+        }
         if let Some(jwt) = &mut identity.jwt {
             jwt.jwks = folder.join(&jwt.jwks);
         }

@@ -42,12 +42,12 @@ pub struct Pipeline {
     running: Running,
 }
 
-/// A reply and the one line of JSON that the ledger holds of it.
+/// A reply and its one line of JSON.
 #[derive(Debug)]
 pub struct Recorded {
     /// The reply.
     pub reply: Reply,
-    /// The same as the ledger has it, byte for byte.
+    /// The same as it is sent. The ledger has it byte for byte, but masks what it repeats of arguments.
     pub json: String,
 }
 
@@ -98,7 +98,7 @@ impl Pipeline {
         caller: &Caller,
         events: Option<Sender<Event>>,
     ) -> Recorded {
-        let mut facts = Facts::new(&call, caller);
+        let mut facts = Facts::new(&call, caller, &self.snapshot.load());
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
             let outcome = tokio::select! {
@@ -197,8 +197,8 @@ impl Pipeline {
 
     /// Decides a call without running or recording it. It counts for the rates.
     pub fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
-        let mut facts = Facts::new(&call, caller);
         let snapshot = self.snapshot.load_full();
+        let mut facts = Facts::new(&call, caller, &snapshot);
         let authorized = self.decide(call, caller, &snapshot, &mut facts)?;
         let checked = authorized.checked;
         Ok(Preview {

@@ -28,6 +28,8 @@ pub(super) struct Facts {
     /// Digests of the catalog and of the policy set in force.
     under: (String, String),
     tool: Option<Arc<Tool>>,
+    /// The tool that the call names, whether it came to it or not.
+    named: Option<Arc<Tool>>,
     arguments_digest: String,
     repairs: Vec<Change>,
     decision: Option<Decision>,
@@ -42,7 +44,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(call: &Call, caller: &Caller) -> Self {
+    pub(super) fn new(call: &Call, caller: &Caller, snapshot: &Snapshot) -> Self {
         Self {
             caller: caller.clone(),
             asked: call.tool.clone(),
@@ -50,6 +52,7 @@ impl Facts {
             conversation: call.conversation.clone(),
             under: (String::new(), String::new()),
             tool: None,
+            named: snapshot.catalog.find(&call.tool, &|_| true),
             arguments_digest: String::new(),
             repairs: Vec::new(),
             decision: None,
@@ -182,6 +185,7 @@ impl Facts {
             policy_version: self.under.1,
             conversation: self.conversation,
             tool: self.tool,
+            masked_by: self.named,
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 9] = [
+const ROOMS: [&str; 10] = [
     "call",
+    "mask",
     "admission",
     "catalog",
     "schema",
