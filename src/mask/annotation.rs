@@ -208,7 +208,7 @@ impl<'a> Root<'a> {
             }
         }
         let mut inner: Vec<&Value> = ONE.iter().filter_map(|key| object.get(*key)).collect();
-        let lists = LISTS.iter().chain(["items"].iter());
+        let lists = LISTS.iter().chain(std::iter::once(&"items"));
         inner.extend(lists.filter_map(|key| object.get(*key)?.as_array()).flatten());
         inner.extend(
             MAPS.iter().filter_map(|key| object.get(*key)?.as_object()).flat_map(Map::values),

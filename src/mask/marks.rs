@@ -138,7 +138,7 @@ impl Patterns {
 }
 
 fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).size_limit(32 << 20).dfa_size_limit(16 << 20).build()
+    RegexBuilder::new(pattern).unicode(false).build()
 }
 
 /// Adds the places of all that looks secret.

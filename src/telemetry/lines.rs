@@ -13,10 +13,10 @@ use crate::mask::{self, Masker};
 #[derive(Debug)]
 pub(super) struct Lines(pub(super) Format);
 
-impl MakeWriter<'_> for Lines {
+impl<'a> MakeWriter<'a> for Lines {
     type Writer = Line<Stderr>;
 
-    fn make_writer(&self) -> Self::Writer {
+    fn make_writer(&'a self) -> Self::Writer {
         Line { format: self.0, to: io::stderr() }
     }
 }

@@ -63,13 +63,20 @@ fn mask_attribute(attribute: &mut KeyValue) {
 }
 
 fn mask_string(text: &mut StringValue) {
-    if let Cow::Owned(masked) = mask::text(text.as_str()) {
+    if let Some(masked) = changed(text.as_str()) {
         *text = masked.into();
     }
 }
 
 fn mask_cow(text: &mut Cow<'static, str>) {
-    if let Cow::Owned(masked) = mask::text(text) {
+    if let Some(masked) = changed(text) {
         *text = Cow::Owned(masked);
+    }
+}
+
+fn changed(text: &str) -> Option<String> {
+    match mask::text(text) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
     }
 }
