@@ -88,7 +88,11 @@ impl Exported {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let read: Option<Value> = serde_json::from_str(&content.facts).ok();
         let masked = (!raw).then(|| reply::shown(&text, read.as_ref().unwrap_or(&Value::Null)));
-        let facts = read.filter(|facts| facts.is_object() && facts.to_string() == content.facts);
+        let is_own = |facts: &Value| {
+            let written = facts.to_string();
+            facts.is_object() && written == content.facts
+        };
+        let facts = read.filter(is_own);
         Ok(Self {
             seq: unsigned(seq),
             call_id: content.call_id,

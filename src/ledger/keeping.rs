@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{Value, json};
+
 use super::originals::Vault;
 use super::record::Record;
 use super::reply::{self, Against};
 use super::{Config, Error};
 use crate::catalog::Tool;
-use crate::mask::{Marks, Masker, Secrets};
+use crate::mask::{self, Marks, Masker, Secrets};
 
 /// Tools whose marks are remembered, at most.
 const MOST_TOOLS: usize = 4096;
@@ -25,14 +27,14 @@ pub(super) struct Keeping {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ToolMarks {
+struct ToolMarks {
     input: Marks,
     output: Marks,
 }
 
 impl ToolMarks {
     /// Masks what belongs to the arguments of a call.
-    pub(super) fn arguments<'a>(&'a self, tool: Option<&'a Tool>) -> Masker<'a> {
+    fn arguments<'a>(&'a self, tool: Option<&'a Tool>) -> Masker<'a> {
         tool.map_or_else(Masker::default, |tool| {
             Masker::new(&tool.input_schema, &self.input).with_aliases(&tool.aliases)
         })
@@ -48,6 +50,7 @@ impl ToolMarks {
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) arguments: String,
+    pub(super) repairs: Vec<Value>,
     /// The arguments as they came, sealed, when a part of them was masked.
     pub(super) original: Option<Vec<u8>>,
     pub(super) reply: String,
@@ -71,7 +74,7 @@ impl Keeping {
     }
 
     /// What the tool's schemas mark.
-    pub(super) fn marks(&self, tool: Option<&Tool>) -> Arc<ToolMarks> {
+    fn marks(&self, tool: Option<&Tool>) -> Arc<ToolMarks> {
         let Some(tool) = tool else { return Arc::default() };
         let lock = || self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&tool.digest) {
@@ -90,13 +93,9 @@ impl Keeping {
     }
 
     /// Masks and cuts what a record keeps of its call.
-    pub(super) fn texts(
-        &self,
-        record: &Record,
-        marks: &ToolMarks,
-        reply: String,
-    ) -> Result<Kept, Error> {
+    pub(super) fn texts(&self, record: &Record, reply: String) -> Result<Kept, Error> {
         let tool = record.tool.as_deref().or(record.masked_by.as_deref());
+        let marks = self.marks(tool);
         let input = marks.arguments(tool);
         let came = &record.arguments_json;
         let mut arguments = input.json(came, self.bytes);
@@ -108,6 +107,15 @@ impl Keeping {
             Some(vault) if masked => Some(vault.seal(&record.call_id, came)?),
             Some(_) | None => None,
         };
+        let repairs = record.repairs.iter().map(|change| {
+            json!({
+                "kind": change.kind,
+                "pointer": mask::text(&change.pointer),
+                "from": input.at(&change.pointer, &change.from),
+                "to": input.at(&change.pointer, &change.to),
+            })
+        });
+        let repairs = repairs.collect();
         let against = Against {
             input,
             output: marks.data(tool),
@@ -116,6 +124,6 @@ impl Keeping {
             repaired: !record.repairs.is_empty(),
         };
         let (reply, places) = reply::keep(reply, &against);
-        Ok(Kept { arguments, original, reply, places })
+        Ok(Kept { arguments, repairs, original, reply, places })
     }
 }

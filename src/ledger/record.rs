@@ -201,23 +201,8 @@ impl Row {
         reply_json: String,
         keeping: &Keeping,
     ) -> Result<Self, Error> {
-        let by = record.tool.clone().or_else(|| record.masked_by.clone());
-        let marks = keeping.marks(by.as_deref());
-        let arguments_bytes = record.arguments_json.len();
-        let Kept { arguments, original, reply, places } =
-            keeping.texts(&record, &marks, reply_json)?;
-        let masker = marks.arguments(by.as_deref());
-        let repairs: Vec<Value> = record
-            .repairs
-            .iter()
-            .map(|change| {
-                json!({
-                    "kind": change.kind, "pointer": mask::text(&change.pointer),
-                    "from": masker.at(&change.pointer, &change.from),
-                    "to": masker.at(&change.pointer, &change.to),
-                })
-            })
-            .collect();
+        let Kept { arguments, repairs, original, reply, places } =
+            keeping.texts(&record, reply_json)?;
         let mut facts = json!({
             "roles": record.roles,
             "proof": record.proof,
@@ -225,7 +210,7 @@ impl Row {
             "policy_version": Some(record.policy_version).filter(|version| !version.is_empty()),
             "tool_digest": record.tool.as_ref().map(|tool| &tool.digest),
             "arguments_digest": record.arguments_digest,
-            "arguments_bytes": arguments_bytes,
+            "arguments_bytes": record.arguments_json.len(),
             "repairs": repairs,
             "files_in": masked(json!(record.files_in), "name"),
             "files_out": masked(json!(record.files_out), "name"),

@@ -353,6 +353,7 @@ impl<'e> Case<'e> {
         ]
     }
 
+    #[expect(clippy::too_many_lines, reason = "a list: one line for each code")]
     fn mend(&self, code: Option<Code>) -> String {
         let Some(code) = code else {
             return "this version does not know the code: use the one that wrote the record"

@@ -223,7 +223,7 @@ impl<'g> Candidate<'g> {
                 if value > 9 { value - 9 } else { value }
             })
             .sum();
-        sum % 10 == 0
+        sum.is_multiple_of(10)
     }
 
     fn is_issued(&self) -> bool {
