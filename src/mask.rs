@@ -12,6 +12,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod vendors;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -70,7 +71,9 @@ fn look(text: &str) -> Option<String> {
     let folded = Folded::new(text);
     let mut found: Vec<Range<usize>> = Vec::new();
     digits::find(&folded.bytes, &mut found);
-    marks::find(&folded.bytes, &mut found);
+    if vendors::find(&folded.bytes, &mut found) {
+        marks::find(&folded.bytes, &mut found);
+    }
     if found.is_empty() {
         return None;
     }

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use super::vendors::is_border;
+
 /// Digits of the longest number that is looked for, with the prefix 0086.
 const MOST_DIGITS: usize = 19;
 /// Digits of the shortest one.
@@ -292,12 +294,7 @@ impl Side {
         let back = |count: usize| group.range.start.checked_sub(count).and_then(|at| text.get(at));
         let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         match back(1) {
-            // The digits of an escape, `%20`, or the letter of one, `\n`.
-            Some(byte) if byte.is_ascii_alphanumeric() => {
-                let escaped = back(3) == Some(&b'%') && byte.is_ascii_hexdigit();
-                let line = back(2) == Some(&b'\\') && matches!(byte, b'n' | b'r' | b't');
-                if escaped || line { Self::Free } else { Self::Inside }
-            }
+            _ if !is_border(text, group.range.start) => Self::Inside,
             Some(b'-' | b'.') if back(2).is_some_and(u8::is_ascii_digit) => Self::Inside,
             Some(b'-') if is_word(back(2)) => Self::Joined,
             Some(b'_') => Self::Joined,
