@@ -57,7 +57,8 @@ pub struct Tool {
     pub name: String,
     /// Written for a model.
     pub description: String,
-    /// JSON Schema 2020-12 of the arguments; its type is object.
+    /// JSON Schema 2020-12 of the arguments; its type is object. A schema with `x-sensitive: true`,
+    /// here or in the output, has its values masked wherever a person could see them.
     pub input_schema: Value,
     /// JSON Schema 2020-12 of the data of a successful reply.
     pub output_schema: Option<Value>,

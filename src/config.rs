@@ -187,6 +187,9 @@ impl Config {
             &mut self.ledger.checkpoints,
             &mut self.approvals.path,
         ];
+        if let Some(originals) = &mut self.ledger.originals {
+            originals.key = folder.join(&originals.key);
+        }
         if let Some(jwt) = &mut identity.jwt {
             jwt.jwks = folder.join(&jwt.jwks);
         }

@@ -5,11 +5,13 @@
 mod diagnose;
 mod error;
 mod export;
+mod keeping;
 mod key;
 mod mark;
-mod mask;
+mod originals;
 mod query;
 mod record;
+mod reply;
 mod seal;
 mod store;
 mod story;
@@ -32,11 +34,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::call::Session;
-use crate::catalog::Tool;
 use crate::config::{beside, duration};
 pub use error::Error;
+use keeping::Keeping;
 pub use key::PublicKey;
 pub use mark::{Mark, Purpose};
+use originals::Vault;
 pub use query::{Page, Query};
 use record::Row;
 pub use record::{DECISION, Entry, Latencies, Record, Run};
@@ -74,6 +77,17 @@ pub struct Config {
     pub retention_days: u32,
     /// Bytes of a call's arguments that are kept; default 65536.
     pub arguments_bytes: usize,
+    /// Keeps arguments of which a part was masked as they came too, encrypted, as long as their
+    /// record; default: they are kept nowhere.
+    pub originals: Option<Originals>,
+}
+
+/// How original arguments are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Originals {
+    /// A file of 32 random bytes in hex or base64, which others cannot read.
+    pub key: PathBuf,
 }
 
 impl Default for Config {
@@ -86,6 +100,7 @@ impl Default for Config {
             checkpoint_every: Duration::from_secs(300),
             retention_days: 30,
             arguments_bytes: 64 << 10,
+            originals: None,
         }
     }
 }
@@ -112,7 +127,7 @@ pub struct Ledger {
 struct Inner {
     path: PathBuf,
     against: Against,
-    keep: usize,
+    keeping: Keeping,
     /// `None` for a ledger that is only read.
     writer: Option<Writer>,
     reader: Mutex<Connection>,
@@ -129,6 +144,7 @@ impl Ledger {
     /// kind, a damaged one, and one that another daemon writes to.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let path = &config.path;
+        let keeping = Keeping::new(config)?;
         let store = Store::open(config)?;
         let reader = store::open_read_only(path)?;
         let (orders, queue) = mpsc::channel(QUEUE_ROWS);
@@ -146,7 +162,7 @@ impl Ledger {
                     checkpoints: Some(config.checkpoints_path()),
                     ..Against::default()
                 },
-                keep: config.arguments_bytes,
+                keeping,
                 writer: Some(Writer {
                     orders,
                     room: Arc::new(Semaphore::new(
@@ -165,20 +181,20 @@ impl Ledger {
             inner: Arc::new(Inner {
                 path: path.to_owned(),
                 against: Against::default(),
-                keep: 0,
+                keeping: Keeping::nothing(),
                 writer: None,
                 reader: Mutex::new(reader),
             }),
         })
     }
 
-    /// Keeps one record, with the bytes of the reply as they will be sent. Returns once both are in
-    /// the database file. A future that is dropped before that may or may not have kept them.
+    /// Keeps one record, with the bytes of the reply as they will be sent, but that what they repeat of
+    /// sensitive arguments is masked. Returns once both are in the database file. A future that is dropped before that may or may not have kept them.
     pub async fn record(&self, record: Record, reply_json: &str) -> Result<(), Error> {
         let writer = self.inner.writer.as_ref().ok_or(Error::Closed)?;
-        let (reply, keep) = (reply_json.to_owned(), self.inner.keep);
+        let (reply, inner) = (reply_json.to_owned(), Arc::clone(&self.inner));
         let large = record.arguments_json.len() + reply.len() > LARGE_BYTES;
-        let make = move || Ok(Box::new(Row::of_record(record, reply, keep)));
+        let make = move || Row::of_record(record, reply, &inner.keeping).map(Box::new);
         // Masking and digests of much text take their time, which other calls should not wait for.
         let row = if large { run_blocking(make).await? } else { make()? };
         let kib = u32::try_from(row.size() / 1024 + 1).unwrap_or(QUEUE_KIB);
@@ -194,6 +210,18 @@ impl Ledger {
     pub async fn get(&self, call_id: &str) -> Result<Option<Entry>, Error> {
         let call_id = call_id.to_owned();
         self.read(move |connection| query::get(connection, &call_id)).await
+    }
+
+    /// The arguments of one call as they came; `None` when they were not kept, or there is no such
+    /// call. `key` is the file of the key that they were sealed with.
+    pub async fn original(&self, call_id: &str, key: &Path) -> Result<Option<String>, Error> {
+        let (call_id, key) = (call_id.to_owned(), key.to_owned());
+        self.read(move |connection| {
+            let vault = Vault::open(&key)?;
+            let sealed = query::original(connection, &call_id)?;
+            sealed.map(|sealed| vault.reveal(&call_id, &sealed)).transpose()
+        })
+        .await
     }
 
     /// Records without their replies, newest first.
@@ -289,15 +317,10 @@ pub fn public_key(path: &Path) -> Result<Option<PublicKey>, Error> {
     if store::is_signed(&connection)? { seal::known_key(&connection, path) } else { Ok(None) }
 }
 
-/// JSON text with what looks secret masked, for the eyes of a person: a stored reply is kept as the
-/// caller got it.
-pub fn mask_json(text: &str) -> String {
-    mask::Masker::of_tool(None).json(text, usize::MAX)
-}
-
-/// Arguments of a tool's call with what its schema, or a pattern, says is sensitive masked.
-pub fn mask_arguments(tool: Option<&Tool>, text: &str) -> String {
-    mask::Masker::of_tool(tool).json(text, usize::MAX)
+/// The stored reply of a record for the eyes of a person: masked are the places that its record names,
+/// values under secret names, and what looks sensitive.
+pub fn shown_reply(entry: &Entry) -> serde_json::Value {
+    reply::shown(entry.reply_json.as_deref().unwrap_or_default(), &entry.facts)
 }
 
 async fn run_blocking<T: Send + 'static>(

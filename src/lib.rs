@@ -7,6 +7,7 @@ pub mod server;
 pub mod service;
 pub mod pipeline;
 pub mod call;
+pub mod mask;
 pub mod admission;
 pub mod catalog;
 pub mod schema;

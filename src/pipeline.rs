@@ -52,12 +52,12 @@ pub struct Pipeline {
     sessions: Sessions,
 }
 
-/// A reply and the one line of JSON that the ledger holds of it.
+/// A reply and its one line of JSON.
 #[derive(Debug)]
 pub struct Recorded {
     /// The reply.
     pub reply: Reply,
-    /// The same as the ledger has it, byte for byte.
+    /// The same as it is sent. The ledger has it byte for byte, but masks what it repeats of arguments.
     pub json: String,
 }
 
@@ -97,7 +97,7 @@ impl Pipeline {
         caller: &Caller,
         events: Option<Sender<Event>>,
     ) -> Recorded {
-        let mut facts = Facts::new(&call, caller);
+        let mut facts = Facts::new(&call, caller, &self.snapshot.load());
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
             let stages = Box::pin(self.stages(call.clone(), caller, events, &mut facts));

@@ -1,5 +1,12 @@
-//! Logs, traces and metrics: sets up the process-wide subscribers once, from configuration.
+//! Logs, traces and metrics: sets up the process-wide subscribers once, from configuration. What
+//! looks sensitive is masked in every line and span, whoever wrote it.
 
+mod lines;
+mod spans;
+#[cfg(test)]
+mod tests;
+
+use std::panic::PanicHookInfo;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -9,17 +16,22 @@ use opentelemetry_otlp::WithExportConfig;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::{Deserialize, Serialize};
+use tracing::level_filters::LevelFilter;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+
+use lines::Lines;
+use spans::Masked;
 
 /// Logs and traces.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// What is logged to standard error, as a filter such as `info` or `switchboard=debug`;
-    /// default `info`.
+    /// default `info`. Whatever looks sensitive is masked, at every level.
     pub log: String,
     /// How: one line of `text` or of `json` an event; default `text`.
     pub log_format: Format,
@@ -75,19 +87,24 @@ impl Telemetry {
     /// Installs the subscribers of this process. Works once. Needs a tokio runtime for OTLP.
     pub fn install(config: &Config) -> Result<Self, Error> {
         let traces = config.otlp_endpoint.as_deref().map(|at| provider(at, config)).transpose()?;
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let lines = tracing_subscriber::fmt::layer().with_writer(Lines(config.log_format));
         let lines = match config.log_format {
             Format::Text => lines.with_ansi(false).boxed(),
             Format::Json => lines.json().boxed(),
         };
-        let spans = traces
-            .as_ref()
-            .map(|traces| tracing_opentelemetry::layer().with_tracer(traces.tracer("switchboard")));
+        let spans = traces.as_ref().map(|traces| {
+            // Not those of the crates below: they tell of the bytes on a connection, that to the
+            // collector among them.
+            let own = Targets::new().with_target("switchboard", LevelFilter::INFO);
+            let tracer = traces.tracer("switchboard");
+            tracing_opentelemetry::layer().with_tracer(tracer).with_filter(own)
+        });
         tracing_subscriber::registry()
             .with(spans)
             .with(lines.with_filter(EnvFilter::try_new(&config.log)?))
             .try_init()
             .map_err(|e| Error::Twice(e.to_string()))?;
+        std::panic::set_hook(Box::new(tell_panic));
         let metrics = PrometheusBuilder::new()
             .set_buckets(&[0.0001, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 60.0])
             .and_then(PrometheusBuilder::install_recorder)
@@ -119,7 +136,16 @@ fn provider(endpoint: &str, config: &Config) -> Result<SdkTracerProvider, Error>
     let resource = opentelemetry_sdk::Resource::builder()
         .with_service_name(config.service_name.clone())
         .build();
+    let exporter = Masked(exporter);
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+}
+
+/// Logs where a panic was. Its message only where it is a fixed one: others may repeat what a call
+/// brought.
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let said = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or("(withheld)");
+    tracing::error!(place, said, "a task ended early: this is a fault of switchboard");
 }
 
 /// Makes `span` a child of the trace that `headers` name (W3C traceparent and tracestate), if any.

@@ -1,11 +1,12 @@
-//! A checked call in, what a person is asked to approve out. It holds no argument that the schema
-//! marks as sensitive: those are masked by whoever asks.
+//! A checked call in, what a person is asked to approve out. Arguments that the schema marks as
+//! sensitive, or that stand under a name such as `password`, are masked in it; all else is as it runs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::admission::Caller;
 use crate::call::FileFacts;
 use crate::catalog::{Envelope, Risk};
+use crate::mask::{Marks, Masker};
 use crate::schema::Checked;
 
 /// What a person is asked to approve.
@@ -57,6 +58,7 @@ impl Wanted {
     pub fn of(checked: &Checked, policies: &[String], version: &str) -> Self {
         let admitted = &checked.resolved.admitted;
         let (call, caller, tool) = (&admitted.call, &admitted.caller, &checked.resolved.tool);
+        let (schema, arguments) = (&tool.input_schema, &checked.arguments.canonical);
         let hosts = tool.profile.egress.as_deref().unwrap_or_default();
         Self {
             call_id: call.id.to_string(),
@@ -69,7 +71,7 @@ impl Wanted {
             tool_digest: tool.digest.clone(),
             risk: tool.risk,
             source: tool.source.clone(),
-            arguments: checked.arguments.canonical.clone(),
+            arguments: Masker::new(schema, &Marks::of(schema)).marks(arguments),
             files: call.files.iter().map(|file| file.facts.clone()).collect(),
             sandbox: Envelope::of(&tool.profile),
             hosts: hosts.iter().map(|rule| rule.host.clone()).collect(),

@@ -21,8 +21,8 @@ use crate::ledger::{self, Entry, Query};
 pub(super) enum Ledger {
     /// Print the newest records, and with --follow each new one.
     Tail(Tail),
-    /// Print one record: who, what, why, how it ended, where the time went. What looks secret in the
-    /// reply is masked.
+    /// Print one record: who, what, why, how it ended, where the time went. What is sensitive in the
+    /// reply is masked. With --original print the arguments as they came, if they were kept.
     Show(Show),
     /// Print the records that match, newest first.
     Search(Search),
@@ -67,9 +67,15 @@ pub(super) struct Tail {
 pub(super) struct Show {
     /// The call's id.
     call_id: String,
-    /// Only the reply, byte for byte as the caller got it.
+    /// Only the reply, byte for byte as it was kept, unmasked.
     #[arg(long)]
     reply: bool,
+    /// Only the arguments, byte for byte as they came. Needs the key that they were encrypted with.
+    #[arg(long, requires = "key", conflicts_with_all = ["reply", "json"])]
+    original: bool,
+    /// The file that `[ledger] originals` named when the call was made.
+    #[arg(long, requires = "original")]
+    key: Option<PathBuf>,
     /// One line of JSON.
     #[arg(long)]
     json: bool,
@@ -233,15 +239,22 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
     let entry = ledger.get(&options.call_id).await.map_err(Failed::answer)?;
     let entry =
         entry.ok_or_else(|| Failed::answer(format!("there is no call `{}`", options.call_id)))?;
-    let reply = entry.reply_json.clone().unwrap_or_default();
+    if let (true, Some(key)) = (options.original, &options.key) {
+        let kept = ledger.original(&options.call_id, key).await.map_err(Failed::answer)?;
+        return print::text(&kept.ok_or_else(|| {
+            Failed::answer(format!(
+                "the original arguments of call `{}` were not kept: nothing in them was masked, or \
+                 the daemon had no `[ledger] originals` when it was made",
+                options.call_id
+            ))
+        })?);
+    }
     if options.reply {
-        return print::text(&reply);
+        return print::text(entry.reply_json.as_deref().unwrap_or_default());
     }
     let mut shown = serde_json::to_value(&entry).map_err(Failed::answer)?;
     if let Value::Object(fields) = &mut shown {
-        let masked = ledger::mask_json(&reply);
-        let parsed = serde_json::from_str(&masked).unwrap_or(Value::String(masked));
-        fields.insert("reply_json".to_owned(), parsed);
+        fields.insert("reply_json".to_owned(), ledger::shown_reply(&entry));
     }
     if options.json {
         return print::json(&shown);

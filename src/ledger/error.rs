@@ -51,6 +51,9 @@ pub enum Error {
         /// Why not, and how to mend it.
         reason: String,
     },
+    /// Original arguments cannot be sealed, or not be opened again.
+    #[error("the original arguments cannot be kept or read: {0}")]
+    Original(String),
     /// A later version of the product wrote the file.
     #[error("the ledger `{}` has format {found}, and this version knows {known}: update switchboard", path.display())]
     Newer {

@@ -17,7 +17,7 @@ use super::mark::{self, Mark};
 use super::query::{self, COLUMNS, Query};
 use super::record::{Hash, Row};
 use super::verify::{Against, Damage, Kind, Verification, unsigned};
-use super::{Error, mask_json, seal, store};
+use super::{Error, reply, seal, store};
 
 /// The newest form that this version writes and reads.
 const FORM: u32 = 1;
@@ -84,17 +84,15 @@ struct Exported {
 impl Exported {
     fn read(row: &SqlRow<'_>, raw: bool) -> rusqlite::Result<Self> {
         let (seq, hash, content) = query::read_row(row)?;
-        let reply: Vec<u8> = row.get(13)?;
-        let reply = String::from_utf8_lossy(&reply).into_owned();
-        let masked = (!raw).then(|| {
-            let masked = mask_json(&reply);
-            serde_json::from_str(&masked).unwrap_or(Value::String(masked))
-        });
+        let bytes: Vec<u8> = row.get(13)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let read: Option<Value> = serde_json::from_str(&content.facts).ok();
-        let facts = read.filter(|facts| {
-            let text = facts.to_string();
-            facts.is_object() && text == content.facts
-        });
+        let masked = (!raw).then(|| reply::shown(&text, read.as_ref().unwrap_or(&Value::Null)));
+        let is_own = |facts: &Value| {
+            let written = facts.to_string();
+            facts.is_object() && written == content.facts
+        };
+        let facts = read.filter(is_own);
         Ok(Self {
             seq: unsigned(seq),
             call_id: content.call_id,
@@ -109,7 +107,7 @@ impl Exported {
             facts: facts.unwrap_or(Value::String(content.facts)),
             reply_digest: hex::encode(content.reply_digest),
             reply: masked,
-            reply_raw: raw.then_some(reply),
+            reply_raw: raw.then_some(text),
             previous: row.get::<_, Option<Hash>>(14)?.map(hex::encode).unwrap_or_default(),
             hash: hex::encode(hash),
         })
@@ -133,6 +131,7 @@ impl Exported {
             },
             reply: Vec::new(),
             reply_digest: digest(&self.reply_digest)?,
+            original: None,
         };
         let seq = i64::try_from(self.seq).ok()?;
         Some(hex::encode(row.parts().link(&digest(&self.previous)?, seq)))

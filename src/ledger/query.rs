@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use rusqlite::types::{Type, Value as Sql};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, params_from_iter};
 
-use super::Error;
 use super::record::{Entry, Hash, Row};
 use super::verify::unsigned;
+use super::{Error, store};
 use crate::call::{Code, Session, Taint};
 
 /// Records that a search returns when the query names no number, and at most.
@@ -70,6 +70,16 @@ pub(super) fn get(connection: &Connection, call_id: &str) -> Result<Option<Entry
         })
         .optional()?;
     Ok(entry)
+}
+
+/// The sealed arguments of one call, if they were kept.
+pub(super) fn original(connection: &Connection, call_id: &str) -> Result<Option<Vec<u8>>, Error> {
+    if !store::has_originals(connection)? {
+        return Ok(None);
+    }
+    let sql = "SELECT sealed FROM original JOIN call USING (seq) WHERE call_id = ?1";
+    let sealed = connection.prepare_cached(sql)?.query_row([call_id], |row| row.get(0));
+    Ok(sealed.optional()?)
 }
 
 /// Records without their replies, newest first.
@@ -209,6 +219,7 @@ pub(super) fn read_row(row: &SqlRow<'_>) -> rusqlite::Result<(i64, Hash, Row)> {
         facts: row.get(11)?,
         reply: Vec::new(),
         reply_digest: row.get(12)?,
+        original: None,
     };
     Ok((row.get(1)?, row.get(0)?, content))
 }

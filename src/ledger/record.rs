@@ -10,9 +10,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::mask::Masker;
+use super::keeping::{Keeping, Kept};
+use super::{Error, reply};
 use crate::call::{Code, FileFacts, Session, Taint};
 use crate::catalog::{Limits, Tool};
+use crate::mask;
 use crate::policy::{Decision, Flip};
 use crate::sandbox::{EgressAttempt, End, Killer, Outcome, PoolUse};
 use crate::schema::Change;
@@ -49,6 +51,8 @@ pub struct Record {
     pub tool_name: String,
     /// The tool, when there is one by that name.
     pub tool: Option<Arc<Tool>>,
+    /// The tool whose schemas say what to mask, for a call that was refused before it came to one.
+    pub masked_by: Option<Arc<Tool>>,
     /// Arguments as they came; sensitive parts are masked before they are stored.
     pub arguments_json: String,
     /// Files that the call brought.
@@ -166,13 +170,15 @@ pub struct Entry {
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
     /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
     /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
-    /// policies, version) is there only when a candidate policy set decides otherwise.
+    /// policies, version) is there only when a candidate policy set decides otherwise; and `masked`,
+    /// the places of the reply that every view of it masks, only where there are any.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
     /// SHA-256 of the reply, in hex.
     pub reply_digest: String,
-    /// The reply, byte for byte as the caller got it; not filled by a search.
+    /// The reply, byte for byte as the caller got it, but that sensitive arguments that it repeats (in
+    /// repairs, and in the message of a SCHEMA_VALIDATION_ERROR) are masked; not filled by a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_json: Option<String>,
     /// SHA-256 over this record and the hash of the one before, in hex.
@@ -204,26 +210,19 @@ pub(super) struct Row {
     pub(super) facts: String,
     pub(super) reply: Vec<u8>,
     pub(super) reply_digest: Hash,
+    /// The arguments as they came, sealed; stored beside the record.
+    pub(super) original: Option<Vec<u8>>,
 }
 
 impl Row {
-    /// Masks, cuts and digests; `keep` is the length in bytes to which arguments are cut.
-    pub(super) fn of_record(record: Record, reply_json: String, keep: usize) -> Self {
-        let masker = Masker::of_tool(record.tool.as_deref());
-        let arguments_bytes = record.arguments_json.len();
-        let mut arguments = masker.json(&record.arguments_json, keep);
-        arguments.truncate(arguments.floor_char_boundary(keep));
-        let repairs: Vec<Value> = record
-            .repairs
-            .iter()
-            .map(|change| {
-                json!({
-                    "kind": change.kind, "pointer": change.pointer,
-                    "from": masker.at(&change.pointer, &change.from),
-                    "to": masker.at(&change.pointer, &change.to),
-                })
-            })
-            .collect();
+    /// Masks, cuts and digests.
+    pub(super) fn of_record(
+        record: Record,
+        reply_json: String,
+        keeping: &Keeping,
+    ) -> Result<Self, Error> {
+        let Kept { arguments, repairs, original, reply, places } =
+            keeping.texts(&record, reply_json)?;
         let mut facts = json!({
             "roles": record.roles,
             "proof": record.proof,
@@ -231,10 +230,10 @@ impl Row {
             "policy_version": Some(record.policy_version).filter(|version| !version.is_empty()),
             "tool_digest": record.tool.as_ref().map(|tool| &tool.digest),
             "arguments_digest": record.arguments_digest,
-            "arguments_bytes": arguments_bytes,
+            "arguments_bytes": record.arguments_json.len(),
             "repairs": repairs,
-            "files_in": record.files_in,
-            "files_out": record.files_out,
+            "files_in": masked(json!(record.files_in), "name"),
+            "files_out": masked(json!(record.files_out), "name"),
             "decision": record.decision.map(|decision| json!({
                 "outcome": decision.ruling.as_str(), "policies": decision.policies,
                 "version": decision.version, "approval": decision.approval,
@@ -250,25 +249,39 @@ impl Row {
         if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
             facts.insert("shadow".to_owned(), json!(flip));
         }
-        Self {
+        if let (false, Value::Object(facts)) = (places.is_empty(), &mut facts) {
+            facts.insert(reply::PLACES.to_owned(), json!(places));
+        }
+        Ok(Self {
             call_id: record.call_id,
             time_ms: record.received.as_millisecond(),
             caller: record.caller,
             tenant: record.tenant,
             conversation: record.conversation,
-            tool: record.tool_name,
+            tool: match record.tool {
+                Some(_) => record.tool_name,
+                // It may be anything.
+                None => mask::text(&record.tool_name).into_owned(),
+            },
             status: record.code.map_or("success", |_| "error").to_owned(),
             code: record.code.map(|code| code.as_str().to_owned()),
             arguments,
             facts: facts.to_string(),
-            reply_digest: Sha256::digest(&reply_json).into(),
-            reply: reply_json.into_bytes(),
-        }
+            reply_digest: Sha256::digest(&reply).into(),
+            reply: reply.into_bytes(),
+            original,
+        })
     }
 
     /// Bytes that the row holds, roughly.
     pub(super) fn size(&self) -> usize {
-        self.reply.len() + self.arguments.len() + self.facts.len() + self.tool.len() + 256
+        let original = self.original.as_ref().map_or(0, Vec::len);
+        self.reply.len()
+            + self.arguments.len()
+            + self.facts.len()
+            + self.tool.len()
+            + original
+            + 256
     }
 
     /// What of the row its hash is made of.
@@ -327,7 +340,7 @@ impl Run {
     fn to_json(&self) -> Value {
         let limits = &self.limits;
         json!({
-            "exit": cause(&self.end),
+            "exit": mask::text(&cause(&self.end)),
             "killed_by": self.killed,
             "image_digest": self.image_digest,
             "container": self.container,
@@ -338,7 +351,7 @@ impl Run {
                 "output": limits.output, "disk": limits.disk, "inodes": limits.inodes,
                 "open_files": limits.open_files,
             },
-            "egress": self.egress,
+            "egress": masked(masked(json!(self.egress), "host"), "reason"),
             "stdout_bytes": self.output_bytes.0,
             "stderr_bytes": self.output_bytes.1,
             "oom_kills": self.oom_kills,
@@ -372,6 +385,16 @@ impl Latencies {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A list of facts, with what looks sensitive in the texts of this name masked.
+fn masked(mut list: Value, name: &str) -> Value {
+    for fact in list.as_array_mut().into_iter().flatten() {
+        if let Some(Value::String(text)) = fact.get_mut(name) {
+            *text = mask::text(text).into_owned();
+        }
+    }
+    list
 }
 
 /// The verdict in words.

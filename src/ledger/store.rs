@@ -18,7 +18,7 @@ use crate::config::{Unclaimed, claim};
 /// Marks a database file as a ledger: `SWLG`.
 const APPLICATION: i64 = 0x5357_4c47;
 /// The newest format that this version knows.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 /// How long a statement waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length to which the log is cut back after it was longer.
@@ -75,6 +75,13 @@ const SIGN: &str = "
         line TEXT NOT NULL
     ) STRICT;
     CREATE INDEX mark_seq ON mark (seq);
+";
+/// What format 3 adds: arguments as they came, sealed, where the operator keeps them.
+const ORIGINALS: &str = "
+    CREATE TABLE original (
+        seq INTEGER PRIMARY KEY,
+        sealed BLOB NOT NULL
+    ) STRICT;
 ";
 
 /// The writing end of a ledger file; no other process has one as long as this lives.
@@ -230,8 +237,16 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, Error> {
 
 /// Whether the ledger has a key; those of the first format have none.
 pub(super) fn is_signed(connection: &Connection) -> Result<bool, Error> {
-    let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    Ok(format > 1)
+    Ok(format(connection)? > 1)
+}
+
+/// Whether the ledger has room for original arguments; those of earlier formats have none.
+pub(super) fn has_originals(connection: &Connection) -> Result<bool, Error> {
+    Ok(format(connection)? > 2)
+}
+
+fn format(connection: &Connection) -> Result<i64, Error> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
 fn migrate(connection: &Connection, path: &Path, key: &Key) -> Result<(), Error> {
@@ -243,14 +258,17 @@ fn migrate(connection: &Connection, path: &Path, key: &Key) -> Result<(), Error>
     if format < 1 {
         transaction.execute_batch(CREATE)?;
     }
-    transaction.execute_batch(SIGN)?;
-    let ledger = uuid::Uuid::new_v4().simple().to_string();
-    let row = params![ledger, key.public().to_string()];
-    transaction.execute("INSERT INTO seal VALUES (1, ?1, ?2)", row)?;
+    if format < 2 {
+        transaction.execute_batch(SIGN)?;
+        let ledger = uuid::Uuid::new_v4().simple().to_string();
+        let row = params![ledger, key.public().to_string()];
+        transaction.execute("INSERT INTO seal VALUES (1, ?1, ?2)", row)?;
+    }
+    transaction.execute_batch(ORIGINALS)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
-    // The first mark must not reach the disk before what it vouches for.
+    // Marks that are made from now on must not reach the disk before what it vouches for.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }

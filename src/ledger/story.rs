@@ -7,8 +7,8 @@ mod mend;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::mask_json;
 use super::record::Entry;
+use super::shown_reply;
 use crate::call::Code;
 
 /// How a stage ended.
@@ -114,8 +114,7 @@ struct Case<'e> {
 
 impl<'e> Case<'e> {
     fn new(entry: &'e Entry) -> Self {
-        let masked = mask_json(entry.reply_json.as_deref().unwrap_or_default());
-        Self { entry, reply: serde_json::from_str(&masked).unwrap_or_default() }
+        Self { entry, reply: shown_reply(entry) }
     }
 
     fn fact(&self, pointer: &str) -> Option<&'e Value> {

@@ -2,8 +2,9 @@
 
 mod crash;
 mod damage;
+mod masked;
+mod originals;
 mod seal;
-mod mask;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

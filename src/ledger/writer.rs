@@ -187,6 +187,7 @@ fn insert<'a>(
         let mut statement = transaction.prepare_cached(
             "INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?;
+        let mut original = transaction.prepare_cached("INSERT INTO original VALUES (?1, ?2)")?;
         for row in rows {
             seq += 1;
             hash = row.parts().link(&hash, seq);
@@ -206,6 +207,9 @@ fn insert<'a>(
                 row.reply_digest,
                 hash,
             ])?;
+            if let Some(sealed) = &row.original {
+                original.execute(params![seq, sealed])?;
+            }
         }
     }
     transaction
@@ -237,6 +241,7 @@ fn prune(store: &mut Store, before: Timestamp) -> Result<u64, Error> {
         return Ok(0);
     };
     let rows = transaction.execute("DELETE FROM call WHERE seq <= ?1", [seq])?;
+    transaction.execute("DELETE FROM original WHERE seq <= ?1", [seq])?;
     transaction.execute("UPDATE chain SET base_seq = ?1, base_hash = ?2", params![seq, hash])?;
     transaction.execute("DELETE FROM mark WHERE seq < ?1", [seq])?;
     seal.sign(Purpose::Anchor, seq, &hash)?.insert(&transaction)?;

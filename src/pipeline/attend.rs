@@ -77,11 +77,10 @@ impl Pipeline {
     async fn obtain(
         &self,
         call: &Call,
-        mut wanted: Wanted,
+        wanted: Wanted,
         events: Option<&Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Grant, CallError> {
-        wanted.arguments = ledger::mask_arguments(facts.tool(), &wanted.arguments);
         facts.hold(None);
         let begun = Instant::now();
         let end = call.deadline.map(|at| at.checked_sub(MARGIN).unwrap_or(at));

@@ -30,6 +30,8 @@ pub(super) struct Facts {
     /// Digests of the catalog and of the policy set in force.
     under: (String, String),
     tool: Option<Arc<Tool>>,
+    /// The tool that the call names, whether it came to it or not.
+    named: Option<Arc<Tool>>,
     arguments_digest: String,
     repairs: Vec<Change>,
     decision: Option<Decision>,
@@ -53,7 +55,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(call: &Call, caller: &Caller) -> Self {
+    pub(super) fn new(call: &Call, caller: &Caller, snapshot: &Snapshot) -> Self {
         Self {
             caller: caller.clone(),
             asked: call.tool.clone(),
@@ -61,6 +63,7 @@ impl Facts {
             conversation: call.conversation.clone(),
             under: (String::new(), String::new()),
             tool: None,
+            named: snapshot.catalog.find(&call.tool, &|_| true),
             arguments_digest: String::new(),
             repairs: Vec::new(),
             decision: None,
@@ -91,10 +94,6 @@ impl Facts {
     /// The declared name where the tool is known, else the name as it came.
     pub(super) fn tool_name(&self) -> &str {
         self.tool.as_ref().map_or(&self.asked, |tool| &tool.name)
-    }
-
-    pub(super) fn tool(&self) -> Option<&Tool> {
-        self.tool.as_deref()
     }
 
     pub(super) fn visit(&self) -> Option<&str> {
@@ -277,6 +276,7 @@ impl Facts {
             session: self.met,
             taint: reply.metadata.taint.clone(),
             tool: self.tool,
+            masked_by: self.named,
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,

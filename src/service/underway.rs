@@ -39,7 +39,9 @@ pub(super) struct Underway {
 impl Underway {
     pub(super) async fn reply(self) -> Result<Recorded, Status> {
         self.reply.await.map_err(|error| {
-            tracing::error!(call_id = %self.id, %error, "a call's task ended without a reply");
+            // What a panic says may repeat the call.
+            let panicked = error.is_panic();
+            tracing::error!(call_id = %self.id, panicked, "a call's task ended without a reply");
             status::internal(self.id.as_str())
         })
     }
@@ -110,7 +112,7 @@ async fn read(wire: proto::CallRequest) -> Result<Call, Status> {
         return wire::call(wire);
     }
     tokio::task::spawn_blocking(|| wire::call(wire)).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a call could not be read");
+        tracing::error!(panicked = error.is_panic(), "a call could not be read");
         Err(status::internal(""))
     })
 }

@@ -19,6 +19,7 @@ mod kit;
 mod layering;
 mod ledger;
 mod lifecycle;
+mod masking;
 mod names;
 mod ocr;
 mod sandbox;

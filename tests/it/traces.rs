@@ -17,7 +17,24 @@ use crate::daemon::{Setup, parsed, request};
 
 /// A collector that keeps what it gets.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<Span>>>);
+pub(crate) struct Collector(Arc<Mutex<Vec<Span>>>);
+
+impl Collector {
+    /// Starts one; gives the configuration of a daemon that sends to it.
+    pub(crate) fn start() -> (Self, String) {
+        let collector = Self::default();
+        let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = incoming.local_addr().unwrap();
+        let service = TraceServiceServer::new(collector.clone());
+        tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
+        (collector, format!("[telemetry]\notlp_endpoint = \"http://{address}\"\n"))
+    }
+
+    /// What it got so far.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        self.0.lock().unwrap().clone()
+    }
+}
 
 #[tonic::async_trait]
 impl TraceService for Collector {
@@ -34,12 +51,7 @@ impl TraceService for Collector {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_one_span_a_stage_in_the_callers_trace() {
-    let collector = Collector::default();
-    let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = incoming.local_addr().unwrap();
-    let service = TraceServiceServer::new(collector.clone());
-    tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
-    let config = format!("[telemetry]\notlp_endpoint = \"http://{address}\"");
+    let (collector, config) = Collector::start();
     let mut daemon = Setup::new().config(&config).start().await;
 
     let trace = "0af7651916cd43dd8448eb211c80319c";
@@ -51,7 +63,7 @@ async fn a_call_is_one_span_a_stage_in_the_callers_trace() {
     daemon.signal("TERM");
     assert_eq!(daemon.wait(), Some(0));
 
-    let spans = collector.0.lock().unwrap();
+    let spans = collector.spans();
     let ours: Vec<&Span> =
         spans.iter().filter(|span| hex::encode(&span.trace_id) == trace).collect();
     let names: Vec<&str> = ours.iter().map(|span| span.name.as_str()).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::refs::Spot;
-use super::schema::Converter;
+use super::schema::{Converter, SENSITIVE};
 
 /// Deepest nesting of references and allOf that is followed.
 const MAX_DEPTH: usize = 16;
@@ -47,6 +47,8 @@ fn add<'a>(
             "discriminator" => fuel + 1 < MAX_DEPTH,
             // A part of an allOf that is closed would refuse the other parts' members.
             "additionalProperties" => *value == Value::Bool(false) && fuel + 1 == MAX_DEPTH,
+            // The mark is of the whole, which its members would lose.
+            SENSITIVE => *value == Value::Bool(false),
             other => other.starts_with("x-"),
         };
         if !plain {

@@ -10,7 +10,7 @@ use super::names::Arguments;
 use super::parameters::{self, Declared};
 use super::refs::Spot;
 use super::report::{Note, Reason};
-use super::schema::{Converter, Direction};
+use super::schema::{Converter, Direction, SENSITIVE, is_sensitive};
 use super::servers::{self, ServerSettings};
 use crate::catalog::http::{
     Body, Field, Format, HttpTarget, Parameter, Place, Shape, has_dot_segments, outline,
@@ -144,6 +144,9 @@ fn add_parameter<'a>(
     if let Some(text) = declared.description {
         schema.insert("description".to_owned(), text.into());
     }
+    if declared.sensitive {
+        schema.insert(SENSITIVE.to_owned(), Value::Bool(true));
+    }
     if declared.required {
         input.required.push(wire.argument.clone().into());
     }
@@ -250,6 +253,9 @@ fn file_schema<'a>(converter: &Converter<'a>, member: &Spot<'a>) -> Map<String, 
     });
     let text = format!("{} (bytes as base64 text)", text.trim_end_matches('.'));
     schema.insert("description".to_owned(), text.into());
+    if [member, target].iter().any(|spot| spot.value.as_object().is_some_and(is_sensitive)) {
+        schema.insert(SENSITIVE.to_owned(), Value::Bool(true));
+    }
     schema
 }
 

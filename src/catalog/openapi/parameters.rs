@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::refs::Spot;
 use super::report::Reason;
-use super::schema::Converter;
+use super::schema::{Converter, is_sensitive};
 use crate::catalog::http::{Parameter, Piece, Place, Style, pieces};
 
 /// Headers that the sender or the gate writes: an argument there could forge or split a request.
@@ -37,6 +37,8 @@ pub(super) struct Declared<'a> {
     pub(super) wire: Parameter,
     pub(super) required: bool,
     pub(super) description: Option<&'a str>,
+    /// Whether the parameter itself is marked as sensitive.
+    pub(super) sensitive: bool,
     /// `None` for a path parameter that the document forgot, or one without a schema.
     pub(super) schema: Option<Spot<'a>>,
 }
@@ -104,6 +106,7 @@ fn read_one<'a>(
             json,
         },
         required: place == Place::Path || flag("required").unwrap_or(false),
+        sensitive: spot.value.as_object().is_some_and(is_sensitive),
         description: spot.text("description").filter(|text| !text.trim().is_empty()),
         schema,
     }))
@@ -220,6 +223,7 @@ fn match_path(
                 json: false,
             },
             required: true,
+            sensitive: false,
             description: None,
             schema: None,
         });

@@ -18,6 +18,14 @@ const MAX_SCHEMAS: usize = 50_000;
 /// A referenced schema without schemas inside and of at most this many members is copied in place.
 const MAX_INLINE: usize = 64;
 
+/// The extension that marks a value to be masked wherever a person could see it.
+pub(super) const SENSITIVE: &str = "x-sensitive";
+
+/// Whether a schema or a parameter is marked.
+pub(super) fn is_sensitive(object: &Map<String, Value>) -> bool {
+    object.get(SENSITIVE).is_some_and(|mark| *mark != Value::Bool(false))
+}
+
 /// Which way the values go; decides what readOnly and writeOnly mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -120,7 +128,11 @@ impl<'a> Converter<'a> {
             return Ok(out);
         };
         if self.is_old() {
-            // 3.0 ignores what stands beside a reference; a description still helps a reader.
+            // 3.0 ignores what stands beside a reference; a mark is meant all the same, and a
+            // description still helps a reader.
+            if is_sensitive(source) {
+                out_map.insert(SENSITIVE.to_owned(), Value::Bool(true));
+            }
             if let Some(Value::String(text)) = source.get("description") {
                 out_map.insert("description".to_owned(), text.as_str().into());
             }

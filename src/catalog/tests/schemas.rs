@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{argument, one, only, read};
+use super::{Settings, argument, one, only, read, read_with};
 
 const COMPONENTS: &str = "components:\n  schemas:\n";
 
@@ -281,4 +281,47 @@ fn open_bodies_stay_in_one_piece() {
     let schema = only(&one("3.0.3", "POST /x", operation)).draft.input_schema;
     assert_eq!(schema["required"], json!(["body"]));
     assert_eq!(schema["properties"]["body"]["additionalProperties"], json!({"type": "integer"}));
+}
+
+#[test]
+fn marks_of_sensitive_values_are_carried_over() {
+    let (schema, notes) = argument("3.0.3", "{type: string, x-sensitive: true, x-other: 1}");
+    assert_eq!(schema, json!({"type": "string", "x-sensitive": true}));
+    assert!(notes.is_empty(), "{notes:?}");
+    let (schema, notes) = argument("3.1.0", "{type: string, x-sensitive: 'yes'}");
+    assert_eq!(schema, json!({"type": "string", "x-sensitive": true}));
+    assert!(notes[0].contains("/schema/x-sensitive"), "{notes:?}");
+    for version in ["3.0.3", "3.1.0"] {
+        for beside in ["", ", x-sensitive: true"] {
+            let mark = if beside.is_empty() { "x-sensitive: true, " } else { "" };
+            let reference = format!("{{$ref: '#/components/schemas/Pin'{beside}}}");
+            let text = format!(
+                "{}{COMPONENTS}    Pin: {{{mark}type: object, properties: {{a: {{type: string}}}}}}\n",
+                one(
+                    version,
+                    "GET /x",
+                    &format!("parameters: [{{name: x, in: query, schema: {reference}}}]")
+                )
+            );
+            let schema = only(&text).draft.input_schema;
+            let marks = crate::mask::Marks::of(&schema);
+            let masked = crate::mask::Masker::new(&schema, &marks).json(r#"{"x":{"a":"1"}}"#, 99);
+            assert_eq!(masked, r#"{"x":"[masked]"}"#, "{version}{beside}: {schema:#}");
+        }
+    }
+}
+
+#[test]
+fn marks_of_parameters_bodies_and_answers_are_carried_over() {
+    let operation = "parameters: [{name: x, in: header, x-sensitive: true, schema: {type: string}}]\nrequestBody: {required: true, content: {application/json: {schema: {type: object, x-sensitive: true, properties: {a: {type: string}}}}}}\nresponses: {200: {description: ok, content: {application/json: {schema: {type: object, properties: {b: {type: string, x-sensitive: true}}}}}}}";
+    let mut settings = Settings { responses: true, ..Settings::default() };
+    settings.servers.server = Some("https://api.example".to_owned());
+    let (found, report) = read_with(&one("3.0.3", "POST /x", operation), &settings);
+    assert_eq!(found.len(), 1, "{report:#?}");
+    let draft = &found[0].draft;
+    let properties = &draft.input_schema["properties"];
+    assert_eq!(properties["x"]["x-sensitive"], json!(true));
+    assert_eq!(properties["body"]["x-sensitive"], json!(true), "a marked body stays whole");
+    let output = draft.output_schema.as_ref().unwrap();
+    assert_eq!(output["properties"]["b"]["x-sensitive"], json!(true));
 }

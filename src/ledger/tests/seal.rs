@@ -4,6 +4,7 @@ use rusqlite::params;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::ledger::keeping::Keeping;
 use crate::ledger::record::{Hash, Row};
 
 /// What the first version made.
@@ -42,7 +43,7 @@ fn first_format(config: &Config, from: i64) {
         .unwrap();
     for seq in from..from + 5 {
         let reply = "{}".to_owned();
-        let mut row = Row::of_record(record("old"), reply, 1000);
+        let mut row = Row::of_record(record("old"), reply, &Keeping::new(config).unwrap()).unwrap();
         row.facts =
             "{\"decision\":{\"policies\":[\"p\"],\"version\":\"v\"},\"run\":null}".to_owned();
         row.reply_digest = Sha256::digest("{}").into();

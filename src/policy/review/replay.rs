@@ -4,10 +4,8 @@
 use serde::Serialize;
 
 use super::{Asked, Outcome, Review};
+use crate::mask::MASK;
 use crate::policy::Error;
-
-/// What the ledger's masks look like in recorded arguments.
-const MASK: &str = "[masked]";
 
 /// A recorded call.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::{Converter, Direction, Work};
+use super::{Converter, Direction, SENSITIVE, Work, is_sensitive};
 use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
 use crate::catalog::pattern::{Pattern, judge};
@@ -35,6 +35,13 @@ impl<'a> Converter<'a> {
             "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
             | "minProperties" | "maxContains" | "minContains" => self.count(work, key, value),
             "pattern" => self.pattern(work, value),
+            SENSITIVE => {
+                if !value.is_boolean() {
+                    let message = "is neither true nor false; taken as true";
+                    self.note(work.spot, key, message);
+                }
+                work.out.insert(key.to_owned(), is_sensitive(work.source).into());
+            }
             "example" | "examples" | "enum" | "const" => self.values(work, key, value),
             "required" => self.required(work, value),
             "dependentRequired" => {
