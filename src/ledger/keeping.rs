@@ -102,7 +102,7 @@ impl Keeping {
         arguments.truncate(arguments.floor_char_boundary(self.bytes));
         let masked = !came.starts_with(&arguments);
         let looked_for = masked || marks.input.is_some();
-        let hidden = if looked_for { input.hidden(came) } else { Vec::new() };
+        let secrets = if looked_for { input.secrets(came) } else { Secrets::default() };
         let original = match &self.vault {
             Some(vault) if masked => Some(vault.seal(&record.call_id, came)?),
             Some(_) | None => None,
@@ -119,7 +119,7 @@ impl Keeping {
         let against = Against {
             input,
             output: marks.data(tool),
-            secrets: Secrets::new(hidden),
+            secrets,
             code: record.code,
             repaired: !record.repairs.is_empty(),
         };

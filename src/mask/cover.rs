@@ -13,17 +13,24 @@ const SHORTEST: usize = 4;
 const BEGINNING: usize = 48;
 /// Places that are told, at most.
 const MOST: usize = 64;
+/// Values that are looked for, at most: each is looked for in all of a reply.
+pub(super) const MOST_SECRETS: usize = 64;
 
 /// Sensitive values of one call.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     /// As they may stand in a text, the longest first.
     values: Vec<String>,
+    /// Whether there are more than can be looked for, so that any text may hold one.
+    many: bool,
 }
 
 impl Secrets {
     /// Of these values; each also as JSON writes it.
     pub fn new(values: Vec<String>) -> Self {
+        if values.len() > MOST_SECRETS {
+            return Self { values: Vec::new(), many: true };
+        }
         let escaped = |text: &String| {
             let json = Value::String(text.clone()).to_string();
             json.get(1..json.len() - 1).filter(|inner| *inner != text).map(str::to_owned)
@@ -33,16 +40,19 @@ impl Secrets {
         all.retain(|value| !value.trim().is_empty() && value != MASK);
         all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();
-        Self { values: all }
+        Self { values: all, many: false }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.values.is_empty() && !self.many
     }
 
     /// A message without them: long ones anywhere, short ones where they stand between backticks.
     pub fn mask(&self, text: &str) -> String {
+        if self.many {
+            return MASK.to_owned();
+        }
         let mut text = text.to_owned();
         for value in &self.values {
             if is_at_least(value, LONG) {
@@ -63,7 +73,7 @@ impl Secrets {
         if !self.is_empty() {
             self.look(value, "", &mut found);
         }
-        (found.len() < MOST).then_some(found)
+        (found.len() < MOST && !self.many).then_some(found)
     }
 
     fn look(&self, value: &Value, pointer: &str, found: &mut Vec<String>) {

@@ -420,6 +420,14 @@ fn known_secrets_are_found_wherever_they_are_repeated() {
     let value = json!({ "a": ["no", "is hunter22!"], "b/c": "hunter22", "n": 884, "d": "x8841" });
     assert_eq!(secrets.places(&value).unwrap(), ["/a/1", "/b~1c"]);
     assert!(secrets.places(&json!(vec!["hunter22"; 100])).is_none(), "too many to tell");
+    let many = json!({ "password": (0..99).map(|n| format!("{n}")).collect::<Vec<_>>() });
+    let many = Masker::default().secrets(&many.to_string());
+    assert!(many.places(&json!("any")).is_none() && !many.is_empty(), "too many to look for");
+    assert_eq!(many.mask("any message"), MASK);
+    assert_eq!(
+        Masker::default().secrets(r#"{"password":"a1"}"#).mask("is `a1`"),
+        format!("is `{MASK}`")
+    );
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::annotation::{Marks, Place, Root, Step};
+use super::cover::{MOST_SECRETS, Secrets};
 use super::{MASK, names, start};
 
 /// Values nested deeper than this are masked.
 const MAX_DEPTH: u32 = 64;
-/// Values that are remembered as sensitive, at most.
-const MOST_HIDDEN: usize = 256;
+/// Places that are told as marked, at most.
+const MOST_MARKED: usize = 256;
 
 /// Masks the JSON that belongs to one schema; without one only names and patterns count.
 #[derive(Debug, Clone, Copy, Default)]
@@ -111,15 +112,15 @@ impl<'a> Masker<'a> {
         place
     }
 
-    /// The texts of all values that are sensitive by schema or name, as far as they are few.
-    pub fn hidden(&self, text: &str) -> Vec<String> {
+    /// The values that are sensitive by schema or name.
+    pub fn secrets(&self, text: &str) -> Secrets {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
-            return Vec::new();
+            return Secrets::default();
         };
         let hidden = Some(Vec::new());
         let mut walk = Walk { masker: *self, left: usize::MAX, changed: false, hidden };
         walk.value(&value, &self.whole(), 0);
-        walk.hidden.unwrap_or_default()
+        Secrets::new(walk.hidden.unwrap_or_default())
     }
 
     /// JSON Pointers of what the schema marks in a value; `*` stands for any item and for any name
@@ -129,11 +130,11 @@ impl<'a> Masker<'a> {
         if self.schema.is_some() {
             self.mark(value, &self.whole(), prefix, &mut found);
         }
-        (found.len() < MOST_HIDDEN).then_some(found)
+        (found.len() < MOST_MARKED).then_some(found)
     }
 
     fn mark(&self, value: &Value, place: &Place<'a>, pointer: &str, found: &mut Vec<String>) {
-        if found.len() >= MOST_HIDDEN || place.is_unknown() {
+        if found.len() >= MOST_MARKED || place.is_unknown() {
             return;
         }
         if place.secret {
@@ -300,7 +301,7 @@ impl<'a> Walk<'a> {
 
 /// Adds the texts inside a value.
 fn remember(value: &Value, hidden: &mut Vec<String>) {
-    if hidden.len() >= MOST_HIDDEN {
+    if hidden.len() > MOST_SECRETS {
         return;
     }
     match value {

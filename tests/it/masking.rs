@@ -131,10 +131,27 @@ fn id_of(reply: &Value) -> String {
     reply["metadata"]["call_id"].as_str().unwrap().to_owned()
 }
 
+/// The first of the calls had all the secrets in its text, the last one none in its arguments.
+fn read_with_the_key(daemon: &Daemon, ids: &[String], whole: &str, keys: [&str; 2]) {
+    let [original, other] = keys;
+    let (status, text) = cli(daemon, "show", &[&ids[0], "--original", "--key", original]);
+    assert_eq!(status, Some(0), "{text}");
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(read["text"], whole);
+    assert_eq!((&read["pin"], &read["who"]["name"]), (&json!("S3cretPin-77"), &json!("Li Hua-77")));
+    let (status, text) = cli(daemon, "show", &[&ids[0], "--original", "--key", other]);
+    assert!(status == Some(1) && text.contains("another key"), "{text}");
+    let (status, text) = cli(daemon, "show", &[&ids[4], "--original", "--key", original]);
+    assert!(status == Some(1) && text.contains("were not kept"), "{text}");
+    assert_eq!(cli(daemon, "show", &[&ids[0], "--original"]).0, Some(2), "it needs a key");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sensitive_values_are_read_only_with_the_key() {
     let (collector, mut config) = Collector::start();
     config.push_str("log = \"trace\"\n[ledger]\noriginals = { key = \"originals.key\" }\n");
+    // The daemon logs where it listens.
+    config.push_str("[server]\nsocket = \"13800138000.sock\"\n");
     let setup = Setup::new().config(&config).policy("tools/probe-quiet.toml", QUIET);
     let original = key(&setup, "originals.key", &"5a".repeat(32));
     let other = key(&setup, "other.key", &"5b".repeat(32));
@@ -175,7 +192,14 @@ async fn sensitive_values_are_read_only_with_the_key() {
             assert!(at.is_none(), "{needle} in {place}: {at:?}");
         }
     }
-    assert!(daemon.log().contains("\"TRACE\""), "the log told all that it tells at all");
+    let log = daemon.log();
+    assert!(
+        log.contains("\"TRACE\"") && log.contains("[masked].sock"),
+        "it told all that it tells"
+    );
+    assert!(
+        seen.iter().any(|(place, text)| place == "the traces" && text.contains("no.such.[masked]"))
+    );
     let stored = stored(&daemon);
     let holds = |text: &str| stored.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(holds("probe.quiet") && holds("[masked]"));
@@ -183,16 +207,7 @@ async fn sensitive_values_are_read_only_with_the_key() {
         assert!(!holds(needle), "{needle} in the ledger's bytes");
     }
 
-    let (status, text) = cli(&daemon, "show", &[&ids[0], "--original", "--key", &original]);
-    assert_eq!(status, Some(0), "{text}");
-    let read: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(read["text"], all.join(" ; "));
-    assert_eq!((&read["pin"], &read["who"]["name"]), (&json!("S3cretPin-77"), &json!("Li Hua-77")));
-    let (status, text) = cli(&daemon, "show", &[&ids[0], "--original", "--key", &other]);
-    assert!(status == Some(1) && text.contains("another key"), "{text}");
-    let (status, text) = cli(&daemon, "show", &[&ids[4], "--original", "--key", &original]);
-    assert!(status == Some(1) && text.contains("were not kept"), "{text}");
-    assert_eq!(cli(&daemon, "show", &[&ids[0], "--original"]).0, Some(2), "it needs a key");
+    read_with_the_key(&daemon, &ids, &all.join(" ; "), [&original, &other]);
     assert_eq!(cli(&daemon, "verify", &[]).0, Some(0));
 }
 

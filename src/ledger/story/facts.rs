@@ -105,8 +105,21 @@ impl Case<'_> {
             format!("{outcome}: {by}"),
             approved,
             if waited > 0 { format!("waited {waited} ms for a person") } else { String::new() },
+            labelled("taint of the conversation", &self.names("/session/taint")),
+            self.flip(),
             labelled("policies", self.text("/decision/version")),
         ]
+    }
+
+    /// What a candidate policy set says otherwise.
+    fn flip(&self) -> String {
+        match (self.text("/shadow/outcome"), self.names("/shadow/policies")) {
+            ("", _) => String::new(),
+            (outcome, names) if names.is_empty() => {
+                format!("the candidate policies say {outcome}: no policy permits it")
+            }
+            (outcome, names) => format!("the candidate policies say {outcome}: {names}"),
+        }
     }
 
     fn replied(&self) -> Vec<String> {
@@ -163,6 +176,7 @@ impl Case<'_> {
                 self.entry.reply_bytes, self.entry.reply_digest
             ),
             labelled("files", &self.list("/files_out").len().to_string()),
+            labelled("taint of the reply", &self.names("/taint")),
         ]
     }
 }
