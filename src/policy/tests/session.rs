@@ -183,7 +183,9 @@ fn a_guard_against_risks_that_no_tool_has_yet_is_nothing_to_mend() {
     };
     for risk in ["destructive", "outbound"] {
         let (_root, review) = reviewed(&(text.clone() + &guard(risk)));
-        let found = review.lint();
+        let mut found = review.lint();
+        // That nobody can approve is no matter of these policies.
+        found.retain(|found| found.rule != "no-policy");
         assert_eq!(found.len(), 0, "{found:#?}");
         assert_eq!(review.policies().unwrap().warnings(), [] as [&str; 0]);
     }
