@@ -1,6 +1,7 @@
 //! Room 5: runs an authorized call in a sandbox and always removes it. [`Authorized`] in,
 //! [`Ran`] out. Takes no decision about the call; what came of it is shaped by the next room.
 
+mod abilities;
 mod cgroup;
 mod config;
 mod desk;
@@ -120,6 +121,8 @@ impl Sandbox {
             yard: Yard { engine, registry, owner, tasks: tasks.clone() },
             pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
+            abilities: ArcSwap::default(),
+            profiles: ArcSwap::default(),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
             vault: Arc::default(),
             evicted: Mutex::new(None),
@@ -170,6 +173,7 @@ impl Sandbox {
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
         profiles.dedup_by(|a, b| Arc::ptr_eq(a, b));
         self.hub.vault.furnish(&profiles);
+        self.hub.profiles.store(Arc::new(profiles));
         let wanted = wanted.into_values().collect();
         *self.hub.lacking() = lacking;
         let drained = self.hub.pools().furnish(wanted, Instant::now());
@@ -196,9 +200,12 @@ impl Sandbox {
         Ok(Ran { authorized, outcome })
     }
 
-    /// Whether the values of a profile's secrets can be had; the reason when one never could.
-    pub fn check_secrets(&self, profile: &Arc<Profile>) -> Result<(), String> {
-        self.hub.vault.keyring(profile).map(drop).map_err(|error| error.line())
+    /// Whether a profile can be used: the engine can enforce it, and the values of its secrets can be
+    /// had. Where it cannot, the place in the profile and why.
+    pub fn check(&self, profile: &Arc<Profile>) -> Result<(), (&'static str, String)> {
+        self.hub.abilities.load().check(profile).map_err(|why| ("runtime", why))?;
+        let keyring = self.hub.vault.keyring(profile);
+        keyring.map(drop).map_err(|error| ("secrets", error.line()))
     }
 
     /// Whether calls can be served, now and whenever it changes.

@@ -17,7 +17,7 @@ pub type Images<'i> = &'i dyn Fn(&str) -> Option<String>;
 
 /// Tells whether what a profile needs beside its file can be had, such as the values of its secrets;
 /// the reason when it cannot.
-pub type Usable<'u> = &'u dyn Fn(&Arc<Profile>) -> Result<(), String>;
+pub type Usable<'u> = &'u dyn Fn(&Arc<Profile>) -> Result<(), (&'static str, String)>;
 
 /// One load on its way.
 struct Load<'l> {
@@ -206,7 +206,7 @@ impl Load<'_> {
             return Ok(profile);
         };
         match usable(&profile) {
-            Err(reason) if usable(kept).is_ok() => Err(Fault::new("secrets", reason)),
+            Err((place, reason)) if usable(kept).is_ok() => Err(Fault::new(place, reason)),
             Ok(()) | Err(_) => Ok(profile),
         }
     }

@@ -17,6 +17,7 @@ use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use futures::StreamExt;
 
 use super::Error;
+use super::abilities::Abilities;
 use super::recipe::{LABEL_INSTANCE, unix_seconds};
 
 /// First API version with private cgroup namespaces (engine 20.10).
@@ -251,11 +252,12 @@ impl Engine {
         }
     }
 
-    /// Refuses an engine that cannot filter system calls: it would take the profile and ignore it.
-    pub(super) async fn require_seccomp(&self, docker: &Docker) -> Result<(), Error> {
+    /// What the engine can enforce. Refuses one that cannot filter system calls: it would take the
+    /// profile and ignore it.
+    pub(super) async fn examine(&self, docker: &Docker) -> Result<Abilities, Error> {
         let info = self.within("describe itself", self.bound, docker.info()).await?;
         if filters(&info) {
-            return Ok(());
+            return Ok(Abilities::of(&info));
         }
         Err(Error::Unenforced {
             limit: "the seccomp profile",

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::abilities::Abilities;
 use super::engine::Engine;
 use super::keeper::COURTESY;
 use super::member::{Counted, Member, Yard};
@@ -21,6 +22,7 @@ use super::secrets::Vault;
 use super::share::Share;
 use super::teardown::Reaper;
 use super::{Config, Error, Killer, Lack, PoolUse, Readiness};
+use crate::catalog::Profile;
 
 /// Callers whose shares are remembered before idle ones are forgotten.
 const REMEMBERED: usize = 4096;
@@ -36,6 +38,10 @@ pub(super) struct Hub {
     pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
     /// Values of secrets.
     pub(super) vault: Arc<Vault>,
+    /// What the engine can enforce; nothing is known of one that never answered.
+    pub(super) abilities: ArcSwap<Abilities>,
+    /// The profiles in force.
+    pub(super) profiles: ArcSwap<Vec<Arc<Profile>>>,
     /// Why some profile can have no pool.
     pub(super) lacking: Mutex<Vec<String>>,
     /// One permit for every container that may exist.
@@ -174,6 +180,16 @@ impl Holding {
 impl Hub {
     pub(super) fn pools(&self) -> MutexGuard<'_, Pools> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the engine cannot enforce some profile that is in force.
+    pub(super) fn unenforced(&self) -> Vec<String> {
+        let (abilities, profiles) = (self.abilities.load(), self.profiles.load());
+        let line = |profile: &Arc<Profile>| {
+            let why = abilities.check(profile).err()?;
+            Some(format!("profile `{}`: {why}", profile.name))
+        };
+        profiles.iter().filter_map(line).collect()
     }
 
     pub(super) fn lacking(&self) -> MutexGuard<'_, Vec<String>> {

@@ -94,7 +94,7 @@ async fn watch(hub: &Hub) {
 async fn connect(hub: &Hub) -> Result<(), Error> {
     let engine = &hub.yard.engine;
     let docker = engine.connect().await?;
-    engine.require_seccomp(&docker).await?;
+    hub.abilities.store(Arc::new(engine.examine(&docker).await?));
     engine.rise(docker);
     // What an earlier life left behind goes before anything new is made.
     if let Err(error) = hub.reaper.sweep().await {
@@ -243,6 +243,7 @@ pub(super) fn report(hub: &Hub) {
         reasons = vec![absent.line()];
     }
     reasons.extend(hub.lacking().iter().cloned());
+    reasons.extend(hub.unenforced());
     reasons.extend(hub.vault.lacking());
     show(&figures);
     let now = Readiness { ready: reasons.is_empty(), reason: reasons.join("; ") };

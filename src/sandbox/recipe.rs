@@ -283,7 +283,8 @@ pub(super) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn runtime(runtime: Runtime) -> Option<String> {
+/// The engine's name of a runtime; `None` for its default.
+pub(super) fn runtime(runtime: Runtime) -> Option<String> {
     match runtime {
         Runtime::Runc => None,
         Runtime::Runsc => Some("runsc".to_owned()),

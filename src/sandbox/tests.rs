@@ -2,6 +2,7 @@
 //! machine's Docker engine and the images of `sandbox-images/build.sh`; `gvisor` against a second
 //! engine; `broken` against engines that misbehave.
 
+mod abilities;
 mod broken;
 mod egress;
 mod ends;

@@ -82,7 +82,7 @@ fn load(daemon: &Daemon) {
     let previous = daemon.pipeline.snapshot();
     let images = sandbox::images(&daemon.config.sandbox);
     let image = |name: &str| images.get(name).cloned();
-    let usable = |profile: &Arc<Profile>| daemon.sandbox.check_secrets(profile);
+    let usable = |profile: &Arc<Profile>| daemon.sandbox.check(profile);
     let last = Some((&*previous, &usable as Usable<'_>));
     let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, last) {
         Ok(snapshot) => {

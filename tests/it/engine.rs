@@ -8,7 +8,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use crate::daemon::{Setup, code, eventually, failure, parsed, request};
+use crate::daemon::{Setup, code, eventually, failure, http, parsed, request};
 
 /// A way to the real engine that can be cut.
 struct Wire {
@@ -106,4 +106,28 @@ async fn a_missing_image_is_named_and_spares_the_other_tools() {
         daemon.try_call(call).await.is_ok_and(|reply| parsed(&reply)["data"] == "here\n")
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_that_the_engine_cannot_enforce_is_told_at_once_and_not_taken_later() {
+    let kata = "image = \"shell\"\nruntime = \"kata\"";
+    let setup = Setup::new().edit("sandbox/slow.toml", "image = \"shell\"", kata);
+    let daemon = setup.start_unready().await;
+    let url = format!("http://{}/readyz", daemon.address("metrics"));
+    eventually("readiness says what the engine lacks", || async {
+        let (status, told) = http(&url).await;
+        status == 503 && told.contains("profile `slow`: the engine has no runtime `kata`; it has")
+    })
+    .await;
+    // It is mended, and then broken again: what was mended stays.
+    let path = daemon.setup.policies().join("sandbox/slow.toml");
+    let broken = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, broken.replace(kata, "image = \"shell\"")).unwrap();
+    eventually("all is well", || async { http(&url).await.0 == 200 }).await;
+    let skip = daemon.logged();
+    std::fs::write(&path, broken).unwrap();
+    let line = daemon.log_line(skip, "the last good state of this file stays in use");
+    assert!(line.contains("sandbox/slow.toml") && line.contains("`kata`"), "{line}");
+    let reply = daemon.call("probe.slow", &json!({ "script": "echo still" })).await;
+    assert_eq!(reply["data"], "still\n", "{reply}");
 }

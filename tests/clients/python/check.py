@@ -22,7 +22,7 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from client import SERVICE, Client, detail, pb
+from client import SERVICE, Client, detail, pb, policy_pb
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SLEEP = {"code": "import time; time.sleep(1.2); result = 'slept'"}
@@ -304,6 +304,18 @@ def drains_on_sigterm(daemon):
     assert daemon.process.wait(timeout=20) == 0
     ids.insert(2, "-a")
     until(lambda: not subprocess.run(ids, capture_output=True, check=True).stdout)
+
+
+@check
+def asks_for_approvals(daemon):
+    asked = policy_pb.ListApprovalsRequest(states=[policy_pb.STATE_PENDING])
+    assert not daemon.policies.ListApprovals(asked).approvals
+    approve = policy_pb.DecideApprovalRequest(
+        approval_id=str(uuid.uuid4()),
+        decision=policy_pb.DecideApprovalRequest.DECISION_APPROVE,
+    )
+    error = refusal(grpc.StatusCode.NOT_FOUND, daemon.policies.DecideApproval, approve)
+    assert detail(error, error_details_pb2.ErrorInfo).reason == "UNKNOWN_APPROVAL"
 
 
 class Daemon(Client):

@@ -14,7 +14,7 @@ from grpc_status import rpc_status
 from grpc_tools import protoc
 
 PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
-FILE = "switchboard/tools/v1/tools.proto"
+FILES = ["switchboard/tools/v1/tools.proto", "switchboard/policy/v1/policy.proto"]
 SERVICE = "switchboard.tools.v1.ToolService"
 
 # UNAVAILABLE means that the tool did not run, or is one that may run twice: the daemon restarts,
@@ -39,17 +39,18 @@ def generate():
     """Generates the stubs into a temporary folder and imports them."""
     out = tempfile.TemporaryDirectory(prefix="switchboard-stubs-")
     status = protoc.main(
-        ["protoc", f"-I{PROTO}", f"--python_out={out.name}", f"--grpc_python_out={out.name}", FILE]
+        ["protoc", f"-I{PROTO}", f"--python_out={out.name}", f"--grpc_python_out={out.name}", *FILES]
     )
     if status != 0:
         raise SystemExit(f"protoc failed with {status}")
     sys.path.insert(0, out.name)
+    from switchboard.policy.v1 import policy_pb2, policy_pb2_grpc
     from switchboard.tools.v1 import tools_pb2, tools_pb2_grpc
 
-    return out, tools_pb2, tools_pb2_grpc
+    return out, tools_pb2, tools_pb2_grpc, policy_pb2, policy_pb2_grpc
 
 
-_FOLDER, pb, pb_grpc = generate()
+_FOLDER, pb, pb_grpc, policy_pb, policy_pb_grpc = generate()
 
 
 class Client:
@@ -67,6 +68,7 @@ class Client:
         ]
         self.channel = grpc.insecure_channel(endpoint, options=[*defaults, *options])
         self.tools = pb_grpc.ToolServiceStub(self.channel)
+        self.policies = policy_pb_grpc.PolicyServiceStub(self.channel)
 
     def call(self, tool, arguments, timeout=30, files=None, **more):
         """Runs one call and gives its Reply, whether it came as a response or with a status.
