@@ -6,6 +6,7 @@ mod row;
 mod store;
 #[cfg(test)]
 mod tests;
+mod waiters;
 mod wanted;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ use crate::config::{beside, duration};
 pub use error::Error;
 pub use row::{Approval, Approved, Decided, Filter, State};
 use store::Store;
+pub use waiters::Waiter;
+use waiters::Waiters;
 pub use wanted::Wanted;
 
 /// How often what has expired is looked for.
@@ -43,6 +46,10 @@ pub struct Config {
     pub pending: u32,
     /// Approvals of one caller that may be pending at once; default 100.
     pub pending_per_caller: u32,
+    /// Calls that may wait for a person at once; one more gets its reply at once. Default 256.
+    pub waiting: u32,
+    /// Calls of one caller that may wait at once; default 64.
+    pub waiting_per_caller: u32,
     /// Days after which a settled approval is forgotten; default 30. The ledger has its own.
     pub keep_days: u32,
 }
@@ -55,6 +62,8 @@ impl Default for Config {
             use_within: Duration::from_secs(900),
             pending: 1000,
             pending_per_caller: 100,
+            waiting: 256,
+            waiting_per_caller: 64,
             keep_days: 30,
         }
     }
@@ -68,11 +77,14 @@ impl Config {
 }
 
 /// A person's approval of one call, claimed for it and for no other. Only the queue makes one, and
-/// each approval makes at most one at a time.
+/// each approval makes at most one at a time. One that is dropped unused goes back.
 #[derive(Debug)]
 pub struct Grant {
     digest: String,
     approved: Approved,
+    call_id: String,
+    /// Where it goes back to; `None` once it was used.
+    queue: Option<Approvals>,
 }
 
 impl Grant {
@@ -81,14 +93,27 @@ impl Grant {
         self.digest == digest
     }
 
-    /// The approval's id.
-    pub fn id(&self) -> &str {
-        &self.approved.id
+    /// Uses it up; who approved what, for the record.
+    pub fn approved(mut self) -> Approved {
+        self.queue = None;
+        self.approved.clone()
     }
+}
 
-    /// Who approved what, for the record.
-    pub fn approved(self) -> Approved {
-        self.approved
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let (Some(queue), Ok(runtime)) = (self.queue.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let (id, call_id) = (self.approved.id.clone(), self.call_id.clone());
+        let tasks = queue.tasks.clone();
+        let back = async move {
+            if let Err(error) = queue.give_back(&id, &call_id).await {
+                tracing::warn!(%error, approval = id, "an approval was not given back");
+            }
+        };
+        tasks.spawn_on(back, &runtime);
     }
 }
 
@@ -100,6 +125,10 @@ pub struct Approvals {
     /// The revision of the last change.
     changed: Arc<watch::Sender<u64>>,
     deciding: Arc<tokio::sync::Mutex<()>>,
+    waiters: Waiters,
+    /// Nobody waits any more once this is cancelled.
+    closing: CancellationToken,
+    tasks: TaskTracker,
 }
 
 impl Approvals {
@@ -117,6 +146,9 @@ impl Approvals {
             config: Arc::new(config.clone()),
             changed: Arc::new(changed),
             deciding: Arc::default(),
+            waiters: Waiters::default(),
+            closing: CancellationToken::new(),
+            tasks: tasks.clone(),
         };
         let (own, stop) = (approvals.clone(), stop.clone());
         tasks.spawn(stop.run_until_cancelled_owned(async move { own.tend().await }));
@@ -127,11 +159,12 @@ impl Approvals {
     /// one the call is put into the queue, and the error [`Error::Required`] names what it waits for.
     pub async fn claim(&self, wanted: Wanted, ticket: Option<&str>) -> Result<Grant, Error> {
         let (config, ticket) = (Arc::clone(&self.config), ticket.map(str::to_owned));
+        let queue = self.clone();
         self.work(move |store| {
             let now = Timestamp::now();
             let known = match &ticket {
                 Some(ticket) => Some(store.fitting(ticket, &wanted, now)?),
-                None => store.latest(&wanted.digest, now)?,
+                None => store.latest(&wanted, now)?,
             };
             let Some(approval) = known else {
                 store.room(&wanted, &config)?;
@@ -141,7 +174,8 @@ impl Approvals {
             match (approval.state, approval.approved()) {
                 (State::Approved, Some(approved)) => {
                     if store.claim(&approval, &wanted.call_id, now)? {
-                        return Ok(Grant { digest: approval.wanted.digest, approved });
+                        let (digest, call_id) = (wanted.digest, wanted.call_id);
+                        return Ok(Grant { digest, approved, call_id, queue: Some(queue) });
                     }
                     Err(Error::unfit(&approval, "another call used it just now"))
                 }
@@ -152,14 +186,34 @@ impl Approvals {
         .await
     }
 
-    /// Gives a claimed approval back: its call ended before anything could run.
-    pub async fn give_back(&self, id: &str) -> Result<(), Error> {
-        let id = id.to_owned();
-        self.work(move |store| store.unclaim(&id)).await
+    /// Gives back the approval that a call claimed: it ended before anything could run.
+    pub async fn give_back(&self, id: &str, call_id: &str) -> Result<(), Error> {
+        let (id, call_id) = (id.to_owned(), call_id.to_owned());
+        self.work(move |store| store.unclaim(&id, &call_id)).await
     }
 
-    /// Ends when the approval is no longer pending, or there is none.
-    pub async fn settled(&self, id: &str) -> Result<(), Error> {
+    /// A place among the calls that wait; `None` when too many do, or nobody may any more.
+    pub fn wait(&self, wanted: &Wanted) -> Option<Waiter> {
+        let most = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let (all, own) = (most(self.config.waiting), most(self.config.waiting_per_caller));
+        self.waiters.enter(wanted, all, own).filter(|_| !self.closing.is_cancelled())
+    }
+
+    /// Lets every call that waits go on, without a decision; none waits from now on.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Ends when the approval is no longer pending, there is none, or nobody may wait any more: then
+    /// with false.
+    pub async fn settled(&self, id: &str) -> Result<bool, Error> {
+        match self.closing.run_until_cancelled(self.watch(id)).await {
+            Some(settled) => settled.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    async fn watch(&self, id: &str) -> Result<(), Error> {
         let mut changes = self.changes();
         loop {
             changes.borrow_and_update();
@@ -190,9 +244,8 @@ impl Approvals {
     pub async fn decide(&self, id: &str, decided: Decided) -> Result<Approval, Error> {
         let (id, use_within) = (id.to_owned(), self.config.use_within);
         self.work(move |store| {
-            let now = Timestamp::now();
-            let use_by = decided.approve.then(|| later(now, use_within));
-            store.decide(&id, &decided, use_by, now)
+            let use_by = decided.approve.then(|| later(Timestamp::now(), use_within));
+            store.decide(&id, &decided, use_by)
         })
         .await
     }
@@ -211,6 +264,7 @@ impl Approvals {
             let tended = self.work(move |store| {
                 let now = Timestamp::now();
                 store.expire(now)?;
+                store.clear()?;
                 store.forget(now.saturating_sub(keep).unwrap_or(Timestamp::MIN))?;
                 store.pending()
             });

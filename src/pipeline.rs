@@ -27,6 +27,7 @@ use crate::normalize::{self, Reply};
 use crate::policy::Authorized;
 use crate::sandbox::Sandbox;
 
+use attend::Attended;
 pub use attend::{Undecided, Verdict};
 pub use control::Preview;
 pub use error::CallError;
@@ -107,12 +108,10 @@ impl Pipeline {
                 () = passed(call.remaining()) => Err(CallError::DeadlineExceeded),
                 outcome = stages => outcome,
             };
+            self.release(&mut facts, outcome.as_ref().err()).await;
             let reply = match outcome {
                 Ok(reply) => facts.own(reply),
-                Err(error) => {
-                    self.release(&mut facts, Some(&error)).await;
-                    facts.refuse(&call, &error)
-                }
+                Err(error) => facts.refuse(&call, &error),
             };
             self.record(&call, facts, reply).await
         }
@@ -128,7 +127,11 @@ impl Pipeline {
         events: Option<Sender<Event>>,
         facts: &mut Facts,
     ) -> Result<Reply, CallError> {
-        let (snapshot, authorized) = self.attend(&call, caller, events.as_ref(), facts).await?;
+        let (snapshot, authorized) =
+            match self.attend(&call, caller, events.as_ref(), facts).await? {
+                Attended::Run(snapshot, authorized) => (snapshot, *authorized),
+                Attended::Known(reply) => return Ok(*reply),
+            };
         let question = self.replies.question(&call, &authorized)?;
         facts.visited(question.visit.clone());
         let aside = facts.aside();

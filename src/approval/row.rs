@@ -17,7 +17,7 @@ pub enum State {
     Denied,
     /// Nobody decided, or nobody used it, in time.
     Expired,
-    /// Its call was handed on.
+    /// A call has it; one that ends before its tool could run gives it back.
     Used,
 }
 

@@ -26,6 +26,7 @@ const CREATE: &str = "
         digest TEXT NOT NULL,
         caller TEXT NOT NULL,
         tenant TEXT NOT NULL,
+        conversation TEXT NOT NULL,
         asked_ms INTEGER NOT NULL,
         decide_by_ms INTEGER NOT NULL,
         use_by_ms INTEGER,
@@ -93,14 +94,19 @@ impl Store {
         Ok(found.map(|approval| at(approval, now)))
     }
 
-    /// The newest approval that says something to a call with this digest.
-    pub(super) fn latest(&self, digest: &str, now: Timestamp) -> Result<Option<Approval>, Error> {
+    /// The newest approval that says something to a call like this one.
+    pub(super) fn latest(
+        &self,
+        wanted: &Wanted,
+        now: Timestamp,
+    ) -> Result<Option<Approval>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM approval
-             WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied')
+             WHERE digest = ?1 AND conversation = ?2 AND state IN ('pending', 'approved', 'denied')
              ORDER BY revision DESC LIMIT 1"
         );
-        let found = self.connection.prepare_cached(&sql)?.query_row([digest], read).optional()?;
+        let values = [&wanted.digest, &wanted.conversation];
+        let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
         Ok(found.map(|approval| at(approval, now)).filter(|approval| match approval.state {
             State::Pending | State::Approved => true,
             // What a person refused is not asked again at once.
@@ -132,6 +138,7 @@ impl Store {
                 "the tool's definition has changed since"
             }
             _ if asked.policy_version != wanted.policy_version => "the policies have changed since",
+            _ if asked.conversation != wanted.conversation => "it is for another conversation",
             _ if asked.digest != wanted.digest => "it is for other arguments or files",
             State::Used => "it was used before",
             State::Expired => "it has expired",
@@ -168,9 +175,20 @@ impl Store {
         let (asked, by) = (now.as_millisecond(), decide_by.as_millisecond());
         let revision = self.revision + 1;
         self.connection.execute(
-            "INSERT INTO approval (id, revision, state, digest, caller, tenant, asked_ms,
-                decide_by_ms, wanted) VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![id, revision, wanted.digest, wanted.caller, wanted.tenant, asked, by, text],
+            "INSERT INTO approval (id, revision, state, digest, caller, tenant, conversation,
+                asked_ms, decide_by_ms, wanted)
+             VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                id,
+                revision,
+                wanted.digest,
+                wanted.caller,
+                wanted.tenant,
+                wanted.conversation,
+                asked,
+                by,
+                text
+            ],
         )?;
         self.revision = revision;
         count("asked");
@@ -195,11 +213,11 @@ impl Store {
         Ok(claimed)
     }
 
-    /// Undoes a claim.
-    pub(super) fn unclaim(&mut self, id: &str) -> Result<(), Error> {
+    /// Undoes the claim of a call.
+    pub(super) fn unclaim(&mut self, id: &str, call_id: &str) -> Result<(), Error> {
         let set = "UPDATE approval SET state = 'approved', used_by = NULL, revision = ?2
-            WHERE id = ?1 AND state = 'used'";
-        let changed = self.connection.execute(set, params![id, self.revision + 1])? == 1;
+            WHERE id = ?1 AND state = 'used' AND used_by = ?3";
+        let changed = self.connection.execute(set, params![id, self.revision + 1, call_id])? == 1;
         self.revision += i64::from(changed);
         Ok(())
     }
@@ -209,11 +227,13 @@ impl Store {
         id: &str,
         decided: &Decided,
         use_by: Option<Timestamp>,
-        now: Timestamp,
     ) -> Result<Approval, Error> {
         let unknown = || Error::Unknown { id: id.to_owned() };
+        // As it stood when the person decided: recording that took its time.
+        let now = time(decided.at_ms);
         let found = self.get(id, now)?.ok_or_else(unknown)?;
-        if found.state != State::Pending {
+        let late = found.state == State::Expired && found.decided.is_none();
+        if found.state != State::Pending && !(late && now < found.decide_by) {
             return Err(Error::NotPending { id: found.id, state: found.state });
         }
         let state = if decided.approve { State::Approved } else { State::Denied };
@@ -240,6 +260,18 @@ impl Store {
             conditions.push_str(" AND id < ?");
             values.push(Sql::Text(before.clone()));
         }
+        // What is marked as pending or approved may have expired since.
+        let stored: Vec<&str> = State::ALL
+            .into_iter()
+            .filter(|state| {
+                let may_expire = matches!(state, State::Pending | State::Approved);
+                filter.states.is_empty()
+                    || filter.states.contains(state)
+                    || (may_expire && filter.states.contains(&State::Expired))
+            })
+            .map(State::as_str)
+            .collect();
+        conditions.push_str(&format!(" AND state IN ('{}')", stored.join("', '")));
         let order = if filter.changed_after.is_some() { "revision" } else { "id DESC" };
         let sql = format!("SELECT {COLUMNS} FROM approval WHERE {conditions} ORDER BY {order}");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -276,6 +308,15 @@ impl Store {
             self.revision += 1;
             count("expired");
         }
+        Ok(())
+    }
+
+    /// Drops the arguments of what is settled: nobody has to judge them any more, and the ledger has
+    /// what is to be kept of them.
+    pub(super) fn clear(&mut self) -> Result<(), Error> {
+        let sql = "UPDATE approval SET wanted = json_set(wanted, '$.arguments', '')
+            WHERE state IN ('used', 'denied', 'expired') AND json_extract(wanted, '$.arguments') <> ''";
+        self.connection.execute(sql, [])?;
         Ok(())
     }
 

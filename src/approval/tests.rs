@@ -159,10 +159,15 @@ async fn an_approval_that_was_given_back_can_be_claimed_again() {
     let pending = queue.required(wanted("a")).await;
     queue.decide(&pending.id, true).await;
     let grant = queue.claim(wanted("a")).await.unwrap();
-    queue.approvals.give_back(grant.id()).await.unwrap();
-    assert_eq!(queue.state(&pending.id).await, State::Approved);
-    queue.claim(wanted("a")).await.unwrap();
+    // As when the call is cancelled in that very moment.
+    drop(grant);
+    queue.until(&pending.id, State::Approved).await;
+    let approved = queue.claim(wanted("b")).await.unwrap().approved();
     assert_eq!(queue.state(&pending.id).await, State::Used);
+    queue.approvals.give_back(&approved.id, "a").await.unwrap();
+    assert_eq!(queue.state(&pending.id).await, State::Used, "another call cannot give it back");
+    queue.approvals.give_back(&approved.id, "b").await.unwrap();
+    assert_eq!(queue.state(&pending.id).await, State::Approved);
 }
 
 #[tokio::test]
@@ -177,8 +182,8 @@ async fn pending_and_approved_outlive_the_daemon() {
     assert_eq!(queue.required(wanted("c")).await.id, first.id);
     let decided = queue.decide(&first.id, true).await;
     assert!(decided.revision > before, "revisions go on");
-    queue.claim(wanted("d")).await.unwrap();
-    queue.claim(other("e", "digest-2")).await.unwrap();
+    queue.claim(wanted("d")).await.unwrap().approved();
+    queue.claim(other("e", "digest-2")).await.unwrap().approved();
 }
 
 #[tokio::test]
@@ -244,6 +249,7 @@ async fn a_ticket_says_why_it_does_not_hold() {
             "the policies have changed since",
         ),
         (other("b", "digest-2"), "it is for other arguments or files"),
+        (Wanted { conversation: "c".to_owned(), ..wanted("b") }, "it is for another conversation"),
         (
             Wanted { caller: "eve".to_owned(), ..wanted("b") },
             "there is none with that id for this caller",
@@ -262,7 +268,7 @@ async fn a_ticket_says_why_it_does_not_hold() {
     assert!(matches!(ticket(wanted("b"), &pending.id).await, Error::Required(_)));
 
     queue.decide(&pending.id, true).await;
-    queue.approvals.claim(wanted("c"), Some(&pending.id)).await.unwrap();
+    queue.approvals.claim(wanted("c"), Some(&pending.id)).await.unwrap().approved();
     let error = ticket(wanted("d"), &pending.id).await;
     assert!(error.to_string().contains("it was used before"), "{error}");
     let all = queue.approvals.list(Filter { limit: 10, ..Filter::default() }).await.unwrap();
@@ -322,4 +328,43 @@ async fn a_file_that_is_not_ours_is_refused_with_what_to_do() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA application_id = 7").unwrap();
     let told = opened(&Config { path: Some(path), ..Config::default() });
     assert!(told.contains("another program"), "{told}");
+}
+
+#[tokio::test]
+async fn no_more_calls_wait_than_may_and_none_once_it_closes() {
+    let queue = Queue::with(|config| (config.waiting, config.waiting_per_caller) = (3, 2));
+    let of = |caller: &str| Wanted { caller: caller.to_owned(), ..wanted("a") };
+    let (first, second) = (queue.approvals.wait(&of("a")), queue.approvals.wait(&of("a")));
+    assert!(first.is_some() && second.is_some());
+    assert!(queue.approvals.wait(&of("a")).is_none(), "two of one caller");
+    let third = queue.approvals.wait(&of("b"));
+    assert!(third.is_some() && queue.approvals.wait(&of("c")).is_none(), "three of all");
+    drop(second);
+    assert!(queue.approvals.wait(&of("c")).is_some(), "a place comes back");
+
+    let pending = queue.required(wanted("a")).await;
+    let waits = queue.approvals.settled(&pending.id);
+    queue.approvals.close();
+    assert!(!waits.await.unwrap(), "nothing was decided");
+    drop(third);
+    assert!(queue.approvals.wait(&of("c")).is_none());
+}
+
+#[tokio::test]
+async fn arguments_are_dropped_once_nobody_has_to_judge_them() {
+    let queue = Queue::new();
+    let pending = queue.required(wanted("a")).await;
+    queue.decide(&pending.id, false).await;
+    let gone = async || {
+        let found = queue.approvals.get(&pending.id).await.unwrap().unwrap();
+        found.wanted == Wanted { arguments: String::new(), ..wanted("a") }
+    };
+    let mut tick = tokio::time::interval(Duration::from_millis(20));
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while !gone().await {
+            tick.tick().await;
+        }
+    })
+    .await
+    .unwrap();
 }

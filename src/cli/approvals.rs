@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tonic::Code;
 
 use super::client::{Where, told};
 use super::{Failed, print};
@@ -173,15 +174,27 @@ async fn decide(options: Decide, decision: Decision) -> Result<ExitCode, Failed>
 }
 
 async fn watch(options: Watch) -> Result<ExitCode, Failed> {
-    let mut client = options.at.policies().await?;
-    let states = options.state.map(|named| State::from(named).into()).into_iter().collect();
-    let asked = WatchApprovalsRequest { states, after_revision: options.after };
-    let mut changes =
-        client.watch_approvals(asked).await.map_err(|status| told(&status))?.into_inner();
-    while let Some(changed) = changes.message().await.map_err(|status| told(&status))? {
-        print::json(&facts(&changed))?;
+    let states: Vec<i32> =
+        options.state.map(|named| State::from(named).into()).into_iter().collect();
+    let mut after_revision = options.after;
+    loop {
+        let mut client = options.at.policies().await?;
+        let asked = WatchApprovalsRequest { states: states.clone(), after_revision };
+        let changes = client.watch_approvals(asked).await;
+        let mut changes = changes.map_err(|status| told(&status))?.into_inner();
+        loop {
+            match changes.message().await {
+                Ok(Some(changed)) => {
+                    after_revision = changed.revision;
+                    print::json(&facts(&changed))?;
+                }
+                Ok(None) => return Ok(ExitCode::SUCCESS),
+                // Watches end after a time; the next one goes on from here.
+                Err(status) if status.code() == Code::Unavailable => break,
+                Err(status) => return Err(told(&status)),
+            }
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn tell(approval: &Approval, as_json: bool) -> Result<ExitCode, Failed> {

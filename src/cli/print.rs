@@ -32,12 +32,30 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<ExitCode, Failed> {
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = String::new();
     for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{:width$}", visible(cell)))
+            .collect();
         out.push_str(cells.join("  ").trim_end());
         out.push('\n');
     }
     text(&out)
+}
+
+/// Text in which nothing steers a terminal or reorders what stands beside it: control characters, and
+/// those that have no width or turn the direction of text, are written as their numbers.
+fn visible(text: &str) -> String {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(c, '\u{61c}' | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if hides(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
 }
 
 /// Says on standard error what went wrong.

@@ -191,7 +191,8 @@ pub const DECISION: &str = "approval:decide";
 impl Entry {
     /// Whether it is a person's decision on an approval, and no call of a tool.
     pub fn is_decision(&self) -> bool {
-        self.tool == DECISION && self.code.as_deref() != Some(Code::UnknownTool.as_str())
+        // A caller who names a tool so gets no decision.
+        self.tool == DECISION && self.facts.get("decision").is_some_and(Value::is_object)
     }
 }
 

@@ -117,7 +117,8 @@ impl Store {
         }
         tune(&connection)?;
         let known = match identify(&connection, path)? {
-            0 | 1 => None,
+            0 => None,
+            1 => no_key_yet(&config.key_path()).map(|()| None)?,
             _ => seal::known_key(&connection, path).map_err(|error| retold(error, path))?,
         };
         let key = Key::open(&config.key_path(), known)?;
@@ -247,6 +248,17 @@ pub(super) fn has_originals(connection: &Connection) -> Result<bool, Error> {
 
 fn format(connection: &Connection) -> Result<i64, Error> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Refuses to sign a ledger of the first format with a key that was there before: whoever can write
+/// the database could take a signed ledger for one, and have what they wrote vouched for.
+fn no_key_yet(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let reason = "it is there, though the ledger says that it was never signed: verify the ledger, with \
+                  its checkpoints, and move the key away if all is well";
+    Err(Error::Key { path: path.to_owned(), reason: reason.to_owned() })
 }
 
 fn migrate(connection: &Connection, path: &Path, key: &Key) -> Result<(), Error> {

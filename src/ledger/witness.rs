@@ -109,7 +109,7 @@ fn last(lines: Option<&Lines>) -> u64 {
 
 fn unsigned_ledger(signed: bool, file: &File, against: &Against, found: &mut Verification) {
     let marks = file.lines.as_ref().is_some_and(|lines| !lines.marks.is_empty());
-    if signed || marks || against.key.is_some() {
+    if signed || marks || file.wanted || against.key.is_some() {
         let reason = if signed {
             "the row that names the ledger and its key is gone"
         } else {

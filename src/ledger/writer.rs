@@ -88,6 +88,8 @@ fn end(mut store: Store, upkeep: Upkeep) {
     if upkeep.thread.join().is_err() {
         tracing::error!("the ledger's upkeep ended early");
     }
+    // What is signed must be on the disk before.
+    write_back(&store.connection);
     match store.head() {
         Ok((seq, hash)) => mark(&mut store, seq, &hash),
         Err(error) => tracing::error!(%error, "the ledger's end cannot be signed"),

@@ -1,7 +1,7 @@
 //! Names of members whose values are secret whatever they hold.
 
 /// Ends of names, in lower case and without what joins words.
-const ENDS: [&str; 20] = [
+const ENDS: [&str; 26] = [
     "password",
     "passwd",
     "passphrase",
@@ -17,6 +17,12 @@ const ENDS: [&str; 20] = [
     "authtoken",
     "refreshtoken",
     "sessiontoken",
+    "bearertoken",
+    "idtoken",
+    "apitoken",
+    "csrftoken",
+    "credential",
+    "令牌",
     "authorization",
     "credentials",
     "密码",
@@ -24,7 +30,7 @@ const ENDS: [&str; 20] = [
     "密钥",
 ];
 /// Whole names.
-const WHOLE: [&str; 6] = ["token", "bearer", "cookie", "setcookie", "cvv", "令牌"];
+const WHOLE: [&str; 5] = ["token", "bearer", "cookie", "setcookie", "cvv"];
 
 /// A name in lower case, without what joins its words.
 pub(super) fn plain(name: &str) -> String {

@@ -43,7 +43,8 @@ impl<'a> Masker<'a> {
             let unknown = self.schema.is_some() && !text.trim().is_empty();
             return if unknown { MASK.to_owned() } else { start(text, keep).into_owned() };
         };
-        let mut walk = Walk { masker: *self, left: keep, changed: false, hidden: None };
+        let mut walk =
+            Walk { masker: *self, left: keep, changed: false, hidden: None, groups: false };
         let masked = walk.value(&value, &self.whole(), 0);
         let reprinted = value.to_string();
         if !walk.changed && compact(text) == reprinted {
@@ -53,14 +54,15 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// JSON text in which only that is masked which the schema or a name marks, for a person who has
-    /// to know what a call would do.
+    /// JSON text in which only that is masked which the schema marks, and single values under a secret
+    /// name: for a person who has to know what a call would do.
     pub fn marks(&self, text: &str) -> String {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
             return MASK.to_owned();
         };
         let hidden = Some(Vec::new());
-        let mut walk = Walk { masker: *self, left: usize::MAX, changed: false, hidden };
+        let mut walk =
+            Walk { masker: *self, left: usize::MAX, changed: false, hidden, groups: true };
         let masked = walk.value(&value, &self.whole(), 0);
         if walk.changed { masked.to_string() } else { text.to_owned() }
     }
@@ -68,7 +70,8 @@ impl<'a> Masker<'a> {
     /// A value with what is sensitive masked.
     #[must_use]
     pub fn value(&self, value: &Value) -> Value {
-        let mut walk = Walk { masker: *self, left: usize::MAX, changed: false, hidden: None };
+        let mut walk =
+            Walk { masker: *self, left: usize::MAX, changed: false, hidden: None, groups: false };
         walk.value(value, &self.whole(), 0)
     }
 
@@ -81,8 +84,13 @@ impl<'a> Masker<'a> {
         let inner = Self { aliases: None, ..*self };
         match serde_json::from_str::<Value>(text) {
             Ok(value) if self.schema.is_some() => {
-                let mut walk =
-                    Walk { masker: inner, left: usize::MAX, changed: false, hidden: None };
+                let mut walk = Walk {
+                    masker: inner,
+                    left: usize::MAX,
+                    changed: false,
+                    hidden: None,
+                    groups: false,
+                };
                 let masked = walk.value(&value, &self.place_at(pointer), 0);
                 if walk.changed { masked.to_string() } else { text.to_owned() }
             }
@@ -118,7 +126,8 @@ impl<'a> Masker<'a> {
             return Secrets::default();
         };
         let hidden = Some(Vec::new());
-        let mut walk = Walk { masker: *self, left: usize::MAX, changed: false, hidden };
+        let mut walk =
+            Walk { masker: *self, left: usize::MAX, changed: false, hidden, groups: false };
         walk.value(&value, &self.whole(), 0);
         Secrets::new(walk.hidden.unwrap_or_default())
     }
@@ -195,6 +204,8 @@ struct Walk<'a> {
     changed: bool,
     /// Texts of what was masked by schema or name, where they are asked for.
     hidden: Option<Vec<String>>,
+    /// Whether groups of values under a secret name are looked into, where only their name is secret.
+    groups: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -236,7 +247,11 @@ impl<'a> Walk<'a> {
             if self.left == 0 {
                 break;
             }
-            let below = self.masker.member(place, name, depth == 0);
+            let mut below = self.masker.member(place, name, depth == 0);
+            if self.groups && (member.is_object() || member.is_array()) {
+                // A caller can choose names, and must not hide from a person what lies below.
+                below = self.masker.below(place, Step::Member(name));
+            }
             let masked = self.value(member, &below, depth + 1);
             out.insert(self.name(name, &out), masked);
         }

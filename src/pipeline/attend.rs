@@ -2,7 +2,7 @@
 //! the start with the approval in hand. Also the decisions themselves, each with its record.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,10 +14,20 @@ use crate::admission::Caller;
 use crate::approval::{self, Approval, Approvals, Decided, Grant, Wanted};
 use crate::call::{Call, CallId, Code, Event};
 use crate::ledger::{self, DECISION, Record};
+use crate::normalize::Reply;
 use crate::policy::{self, Authorized, Decision, Ruling};
 
 /// How long before its deadline a call stops waiting for a person, so that its reply can be read.
 const MARGIN: Duration = Duration::from_millis(100);
+
+/// What becomes of a call before the sandbox.
+#[derive(Debug)]
+pub(super) enum Attended {
+    /// It may run, under what was in force when that was decided.
+    Run(Arc<Snapshot>, Box<Authorized>),
+    /// It ran before, approved and under the same idempotency key: this is its reply.
+    Known(Box<Reply>),
+}
 
 /// Who decides, how that is known, and what.
 #[derive(Debug, Clone)]
@@ -55,20 +65,22 @@ impl Pipeline {
         caller: &Caller,
         events: Option<&Sender<Event>>,
         facts: &mut Facts,
-    ) -> Result<(Arc<Snapshot>, Authorized), CallError> {
+    ) -> Result<Attended, CallError> {
         let mut grant = None;
         loop {
             let snapshot = self.snapshot.load_full();
-            facts.claimed(grant.as_ref().map(|grant: &Grant| grant.id().to_owned()));
             let wanted = match self.decide((call.clone(), caller), &snapshot, grant, facts).await {
                 Err(CallError::Policy(policy::Error::ApprovalRequired {
                     wanted: Some(wanted),
                     ..
                 })) => wanted,
-                decided => return decided.map(|authorized| (snapshot, authorized)),
+                decided => {
+                    return decided.map(|authorized| Attended::Run(snapshot, authorized.into()));
+                }
             };
-            // One that did not hold for the call as it was decided now.
-            self.release(facts, None).await;
+            if let Some(reply) = self.replies.known(call, &wanted).await {
+                return Ok(Attended::Known(reply.into()));
+            }
             grant = Some(self.obtain(call, *wanted, events, facts).await?);
         }
     }
@@ -82,13 +94,14 @@ impl Pipeline {
         facts: &mut Facts,
     ) -> Result<Grant, CallError> {
         facts.hold(None);
-        let begun = Instant::now();
+        facts.waits();
+        let waiter = call.attends.then(|| self.approvals.wait(&wanted)).flatten();
         let end = call.deadline.map(|at| at.checked_sub(MARGIN).unwrap_or(at));
         let mut told = false;
         let grant = loop {
             let claimed = self.approvals.claim(wanted.clone(), call.approval.as_deref()).await;
             let pending = match claimed {
-                Err(approval::Error::Required(pending)) if call.attends => pending,
+                Err(approval::Error::Required(pending)) if waiter.is_some() => pending,
                 claimed => break claimed,
             };
             if let (Some(events), false) = (events, told) {
@@ -102,8 +115,9 @@ impl Pipeline {
                 None => Ok(settled.await),
             };
             match in_time {
-                Ok(settled) => settled?,
-                Err(_elapsed) => break Err(approval::Error::Required(pending)),
+                Ok(Ok(true)) => {}
+                Ok(Err(error)) => break Err(error),
+                Ok(Ok(false)) | Err(_) => break Err(approval::Error::Required(pending)),
             }
             // What nobody decided is not asked again by one and the same call.
             let now = self.approvals.get(&pending.id).await?;
@@ -113,14 +127,14 @@ impl Pipeline {
                 break Err(approval::Error::Unfit { id: pending.id.clone(), state, why });
             }
         };
-        facts.waited(begun.elapsed());
+        facts.waited();
         Ok(grant?)
     }
 
     /// Gives the approval back that a call claimed, where its tool surely did not run.
     pub(super) async fn release(&self, facts: &mut Facts, error: Option<&CallError>) {
-        let Some(id) = facts.unused(error) else { return };
-        if let Err(error) = self.approvals.give_back(&id).await {
+        let Some((id, call_id)) = facts.unused(error) else { return };
+        if let Err(error) = self.approvals.give_back(&id, &call_id).await {
             tracing::warn!(%error, approval = id, "an approval was not given back");
         }
     }
@@ -155,7 +169,8 @@ impl Pipeline {
     /// Decides an approval, once that is in the ledger.
     pub async fn decide_approval(&self, id: &str, verdict: Verdict) -> Result<Approval, Undecided> {
         let (approval, _) = self.approval(&verdict.approver, id).await?;
-        // One at a time, so that what is recorded is what then holds.
+        // One at a time, so that what is recorded is what then holds; where it cannot be kept after
+        // all, a second record says so.
         let _turn = self.approvals.turn().await;
         let snapshot = self.snapshot.load_full();
         let Verdict { approver, approve, .. } = &verdict;
@@ -171,10 +186,20 @@ impl Pipeline {
             }
             _ => None,
         };
-        self.record_decision(&snapshot, &approval, &verdict, (permitted, &refusal)).await?;
-        match refusal {
-            Some(refusal) => Err(refusal),
-            None => Ok(self.approvals.decide(id, decided(&verdict)).await?),
+        let decided = decided(&verdict);
+        let told = (permitted.clone(), refusal.as_ref());
+        self.record_decision(&snapshot, &approval, &verdict, told).await?;
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        match self.approvals.decide(id, decided).await {
+            Ok(approval) => Ok(approval),
+            Err(error) => {
+                let refusal = Undecided::from(error);
+                let told = (permitted, Some(&refusal));
+                self.record_decision(&snapshot, &approval, &verdict, told).await?;
+                Err(refusal)
+            }
         }
     }
 
@@ -183,17 +208,21 @@ impl Pipeline {
         snapshot: &Snapshot,
         approval: &Approval,
         verdict: &Verdict,
-        (permitted, refusal): (Option<Vec<String>>, &Option<Undecided>),
+        (permitted, refusal): (Option<Vec<String>>, Option<&Undecided>),
     ) -> Result<(), Undecided> {
         let Verdict { approver, approve, reason, .. } = verdict;
         let decision = if *approve { "approve" } else { "deny" };
-        let code = refusal.as_ref().map(|_| Code::PolicyDenied);
+        let code = refusal.map(|why| match why {
+            Undecided::NotApprover(..) => Code::PolicyDenied,
+            Undecided::Queue(approval::Error::NotPending { .. }) => Code::DuplicateCall,
+            Undecided::Queue(_) | Undecided::Unrecorded(_) => Code::Internal,
+        });
         let call_id = CallId::generate().to_string();
         let reply = json!({
             "tool_name": DECISION,
             "status": if code.is_some() { "error" } else { "success" },
             "data": { "approval_id": approval.id, "decision": decision },
-            "error": refusal.as_ref().map(|why| json!({
+            "error": refusal.map(|why| json!({
                 "code": code, "message": why.to_string(), "details": null, "retryable": false,
             })),
             "metadata": { "call_id": call_id },
@@ -207,13 +236,12 @@ impl Pipeline {
             proof: verdict.proof.clone(),
             catalog_digest: snapshot.catalog.digest().to_owned(),
             policy_version: snapshot.approvers.version().to_owned(),
-            conversation: approval.wanted.conversation.clone(),
             tool_name: DECISION.to_owned(),
             arguments_json: json!({
                 "approval_id": approval.id, "decision": decision, "reason": reason,
                 "call_id": approval.wanted.call_id, "call_digest": approval.wanted.digest,
                 "tool": approval.wanted.tool, "caller": approval.wanted.caller,
-                "tenant": approval.wanted.tenant,
+                "tenant": approval.wanted.tenant, "conversation": approval.wanted.conversation,
             })
             .to_string(),
             decision: Some(Decision {

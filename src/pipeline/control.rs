@@ -52,6 +52,7 @@ impl Pipeline {
     /// Admits nothing from now on.
     pub fn close(&self) {
         self.admission.close();
+        self.approvals.close();
     }
 
     /// The tools that this caller may be able to use, by name, and the catalog's digest.

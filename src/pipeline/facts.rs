@@ -47,8 +47,10 @@ pub(super) struct Facts {
     held: Option<Held>,
     met: Option<Session>,
     visit: Option<String>,
-    /// The approval that was claimed for the call.
-    claimed: Option<String>,
+    /// The approval that the call has, and the call; until its tool may have run.
+    claimed: Option<(String, String)>,
+    /// Since when the call waits for a person.
+    waiting: Option<Instant>,
     /// The place in the tool's own limit, given back with the record.
     place: Option<OwnedSemaphorePermit>,
     stages: BTreeMap<&'static str, Duration>,
@@ -76,6 +78,7 @@ impl Facts {
             met: None,
             visit: None,
             claimed: None,
+            waiting: None,
             place: None,
             stages: BTreeMap::new(),
         }
@@ -156,6 +159,10 @@ impl Facts {
             decided => Said::of(decided),
         };
         self.aside = aside.map(|aside| aside.decided(said));
+        self.claimed = decided.as_ref().ok().and_then(|authorized| {
+            let call = &authorized.checked.resolved.admitted.call;
+            Some((authorized.decision.approval.as_ref()?.id.clone(), call.id.to_string()))
+        });
         self.decision = match decided {
             Ok(authorized) => Some(authorized.decision.clone()),
             Err(error) => error.decision(),
@@ -171,12 +178,9 @@ impl Facts {
         self.place = place;
     }
 
-    pub(super) fn claimed(&mut self, approval: Option<String>) {
-        self.claimed = approval;
-    }
-
-    /// Takes the approval that was claimed, where the call ended before its tool could run.
-    pub(super) fn unused(&mut self, error: Option<&CallError>) -> Option<String> {
+    /// Takes the approval that the call has, where it ended before its tool could run: its id, and the
+    /// call's.
+    pub(super) fn unused(&mut self, error: Option<&CallError>) -> Option<(String, String)> {
         let refused = error.is_some_and(|error| error.failure().code == Code::RateLimited);
         if self.handed_over && !refused {
             return None;
@@ -184,9 +188,16 @@ impl Facts {
         self.claimed.take()
     }
 
-    /// How long the call waited for a person.
-    pub(super) fn waited(&mut self, time: Duration) {
-        *self.stages.entry("approval").or_default() += time;
+    /// From here on the call waits for a person.
+    pub(super) fn waits(&mut self) {
+        self.waiting = Some(Instant::now());
+    }
+
+    /// It waits no longer.
+    pub(super) fn waited(&mut self) {
+        if let Some(since) = self.waiting.take() {
+            *self.stages.entry("approval").or_default() += since.elapsed();
+        }
     }
 
     pub(super) fn visited(&mut self, slot: Option<String>) {
@@ -239,7 +250,9 @@ impl Facts {
     }
 
     /// The one record of the call.
-    pub(super) fn record(self, call: &Call, reply: &Reply) -> Record {
+    pub(super) fn record(mut self, call: &Call, reply: &Reply) -> Record {
+        // Cancelled, perhaps, while it waited.
+        self.waited();
         let spent = |stage: &str| self.stages.get(stage).copied();
         let seen = self.outcome.is_none().then(|| self.sight.outcome()).flatten();
         let outcome = self.outcome.as_ref().or(seen.as_ref());

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::CallError;
+use crate::approval::Wanted;
 use crate::call::{Call, Code, Failure};
 use crate::config::duration;
 use crate::normalize::Reply;
@@ -120,10 +121,8 @@ impl Replies {
     ) -> Result<Question, CallError> {
         let tool = &authorized.checked.resolved.tool;
         let caller = &authorized.checked.resolved.admitted.caller;
-        let scope = format!("{}\0{}", caller.tenant, caller.name);
         let identity = authorized.checked.identity(&authorized.decision.version);
-        let idempotency_slot =
-            call.idempotency_key.as_deref().map(|key| hash(&["idempotency", &scope, key]));
+        let idempotency_slot = slot(call, &caller.tenant, &caller.name);
         let visit = (idempotency_slot.is_none() && !call.conversation.is_empty())
             .then(|| hash(&["visit", &call.conversation, &identity]));
         if let Some(slot) = &visit {
@@ -131,6 +130,13 @@ impl Replies {
         }
         let cache_slot = tool.cache_ttl.map(|ttl| (hash(&["cache", &identity]), ttl));
         Ok(Question { identity: identity.into(), idempotency_slot, cache_slot, visit })
+    }
+
+    /// The reply that the same call got under the same idempotency key, while its approval held: a
+    /// person who approved it once is not asked again for that.
+    pub(super) async fn known(&self, call: &Call, wanted: &Wanted) -> Option<Reply> {
+        let kept = self.kept.get(&slot(call, &wanted.tenant, &wanted.caller)?).await?;
+        (*kept.identity == *wanted.digest).then(|| kept.reply.cached(call, kept.made.elapsed()))
     }
 
     fn visit(&self, call: &Call, tool: &str, slot: &str) -> Result<(), CallError> {
@@ -227,6 +233,12 @@ fn other_arguments() -> CallError {
         "the idempotency key was used for another call; make a new key for each call".to_owned(),
         Value::Null,
     )
+}
+
+/// Where the reply of a call with an idempotency key is kept; keys are the caller's own.
+fn slot(call: &Call, tenant: &str, caller: &str) -> Option<String> {
+    let scope = format!("{tenant}\0{caller}");
+    call.idempotency_key.as_deref().map(|key| hash(&["idempotency", &scope, key]))
 }
 
 fn hash(parts: &[&str]) -> String {

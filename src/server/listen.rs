@@ -214,7 +214,8 @@ impl Listeners {
 
 fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
     let tools = Tools::new(daemon.pipeline.clone(), daemon.calls.clone());
-    let policies = Policies::new(daemon.pipeline.clone(), daemon.stop.clone());
+    let policies =
+        Policies::new(daemon.pipeline.clone(), daemon.calls.clone(), daemon.stop.clone());
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(proto::DESCRIPTORS)

@@ -2,9 +2,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use super::{arrival, status, wire};
@@ -20,18 +23,23 @@ const REASON_BYTES: usize = 1024;
 /// Approvals that are read at once for one who watches.
 const BATCH: u32 = 100;
 
+/// A watch of this age ends; its client watches again, and proves itself again.
+const LONGEST_WATCH: Duration = Duration::from_secs(15 * 60);
+
 /// The policy service.
 #[derive(Debug, Clone)]
 pub struct Policies {
     pipeline: Arc<Pipeline>,
+    /// Decisions under way; drain waits for them.
+    tasks: TaskTracker,
     /// Ends the streams of those who watch.
     stop: CancellationToken,
 }
 
 impl Policies {
     /// Serves the approvals of `pipeline` until `stop`.
-    pub fn new(pipeline: Arc<Pipeline>, stop: CancellationToken) -> Self {
-        Self { pipeline, stop }
+    pub fn new(pipeline: Arc<Pipeline>, tasks: TaskTracker, stop: CancellationToken) -> Self {
+        Self { pipeline, tasks, stop }
     }
 }
 
@@ -117,7 +125,13 @@ impl PolicyService for Policies {
             return Err(fault("reason", what));
         }
         let verdict = Verdict { approver: caller.clone(), proof, approve, reason };
-        let decided = self.pipeline.decide_approval(&id, verdict).await;
+        // What was begun is brought to its end, also when the one who decides goes away.
+        let (pipeline, own) = (Arc::clone(&self.pipeline), id.clone());
+        let deciding = async move { pipeline.decide_approval(&own, verdict).await };
+        let decided = self.tasks.spawn(deciding).await.map_err(|error| {
+            tracing::error!(approval = id, %error, "a decision ended early");
+            status::internal("")
+        })?;
         let decided = decided.map_err(|why| status::undecided(&why))?;
         let seen = self.pipeline.seen(&caller, vec![decided]).next();
         seen.map(|seen| Response::new(wire_approval(seen)))
@@ -132,7 +146,8 @@ fn watch(
     states: Vec<State>,
     after: u64,
 ) -> impl Stream<Item = Result<proto::Approval, Status>> {
-    let Policies { pipeline, stop } = service;
+    let Policies { pipeline, stop, .. } = service;
+    let end = Instant::now() + LONGEST_WATCH;
     let changes = pipeline.approvals().changes();
     let start = (changes, after, Vec::new().into_iter());
     futures::stream::try_unfold(start, move |(mut changes, mut after, mut ready)| {
@@ -140,6 +155,9 @@ fn watch(
         let stop = stop.clone();
         async move {
             loop {
+                if stop.is_cancelled() || Instant::now() >= end {
+                    return Err(status::watch_over());
+                }
                 if let Some(next) = ready.next() {
                     return Ok(Some((wire_approval(next), (changes, after, ready))));
                 }
@@ -154,9 +172,9 @@ fn watch(
                     ready = pipeline.seen(&caller, found).collect::<Vec<_>>().into_iter();
                     continue;
                 }
-                match stop.run_until_cancelled(changes.changed()).await {
-                    Some(Ok(())) => {}
-                    Some(Err(_)) | None => return Ok(None),
+                let changed = tokio::time::timeout_at(end, changes.changed());
+                if let Some(Ok(Err(_closed))) = stop.run_until_cancelled(changed).await {
+                    return Ok(None);
                 }
             }
         }

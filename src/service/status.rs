@@ -118,6 +118,12 @@ pub(super) fn of_approval(error: &approval::Error) -> Status {
     }
 }
 
+/// A watch that the daemon ends: another one goes on from the last revision.
+pub(super) fn watch_over() -> Status {
+    let details = vec![reason("WATCH_OVER"), retry(Duration::from_millis(100))];
+    with_details(Grpc::Unavailable, "watch again from the last revision on", details)
+}
+
 /// Why nothing was decided.
 pub(super) fn undecided(why: &Undecided) -> Status {
     match why {

@@ -431,3 +431,43 @@ async fn a_call_that_did_not_run_keeps_its_approval() {
     assert_eq!(code(&again), "DUPLICATE_CALL");
     assert_eq!(desk.get("agent", &id).await.unwrap().state(), State::Approved);
 }
+
+#[tokio::test]
+async fn a_repeat_of_an_approved_call_gets_its_reply_and_asks_nobody() {
+    let desk = Desk::new().await;
+    let call = CallRequest { idempotency_key: "once".to_owned(), ..erase(4) };
+    let id = desk.asked(call.clone()).await;
+    desk.approve(&id).await;
+    let first = desk.call("agent", call.clone()).await;
+    assert_eq!(code(&first), "SUCCESS", "{first}");
+    // As after a connection that broke: with the ticket, and without.
+    for again in [CallRequest { approval_id: id.clone(), ..call.clone() }, call] {
+        let again = desk.call("agent", again).await;
+        assert_eq!((code(&again), &again["data"]), ("SUCCESS", &first["data"]), "{again}");
+        assert_eq!(again["metadata"]["cache_hit"], true);
+    }
+    let listed = desk.by("boss", ListApprovalsRequest::default());
+    let listed = desk.policies().await.list_approvals(listed).await.unwrap().into_inner();
+    assert_eq!(listed.approvals.len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_answered_when_the_daemon_ends() {
+    let mut desk = Desk::with("[server]\ndrain_grace = \"60s\"", |setup| setup).await;
+    let waiting = CallRequest { wait_for_approval: true, ..erase(1) };
+    let mut client = desk.daemon.client().await;
+    let mut stream = client.call_stream(desk.by("agent", waiting)).await.unwrap().into_inner();
+    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Waiting(_))) {}
+    let watch = desk.by("boss", WatchApprovalsRequest::default());
+    let mut watch = desk.policies().await.watch_approvals(watch).await.unwrap().into_inner();
+    assert_eq!(watch.next().await.unwrap().unwrap().state(), State::Pending);
+    desk.daemon.signal("TERM");
+    let Some(Event::Reply(reply)) = stream.next().await.unwrap().unwrap().event else { panic!() };
+    let reply = parsed(&reply);
+    assert_eq!(code(&reply), "APPROVAL_REQUIRED");
+    let id = reply["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    assert_eq!(watch.next().await.unwrap().unwrap_err().code(), Code::Unavailable);
+    assert_eq!(desk.daemon.wait(), Some(0));
+    desk.daemon = desk.daemon.restart().await;
+    assert_eq!(desk.get("agent", &id).await.unwrap().state(), State::Pending);
+}
