@@ -181,3 +181,24 @@ async fn retention_leaves_a_signed_anchor_and_a_prune_by_hand_does_not_pass_for_
     assert_eq!((told[0].kind, told[0].seq), (Kind::Missing, Some(1)), "{told:#?}");
     assert!(told[0].reason.contains("no signed anchor"), "{told:#?}");
 }
+
+#[tokio::test]
+async fn signed_ledger_that_is_made_to_look_unsigned_is_found_and_not_signed_anew() {
+    let (folder, ledger) = fresh();
+    let config = config(&folder);
+    keep(&ledger, 3).await;
+    ledger.close().await.unwrap();
+    tamper(
+        &folder,
+        "DROP TABLE seal; DROP TABLE mark; DROP TABLE original; PRAGMA user_version = 1;",
+    );
+    fs::remove_file(config.checkpoints_path()).unwrap();
+    let against = Against { checkpoints: Some(config.checkpoints_path()), ..Against::default() };
+    assert!(!verify(&config.path, &against).unwrap().holds());
+    let refused = Ledger::open(&config).unwrap_err();
+    assert!(matches!(&refused, Error::Key { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("never signed"), "{refused}");
+    // Looked at and found good, with the key out of the way, it begins a new signed life.
+    fs::rename(config.key_path(), folder.path().join("old.key")).unwrap();
+    Ledger::open(&config).unwrap().close().await.unwrap();
+}
