@@ -179,7 +179,7 @@ pub(crate) async fn slow_reader(scene: Scene<'_>) {
         match event.unwrap().event.unwrap() {
             Event::Output(piece) => bytes += piece.data.len(),
             Event::Reply(reply) => last = code(&parsed(&reply)).to_owned(),
-            Event::Accepted(_) | Event::Started(_) => {}
+            Event::Accepted(_) | Event::Started(_) | Event::Waiting(_) => {}
         }
     }
     finding.saw(format!("{last} after {bytes} bytes, daemon +{grown} KiB"));

@@ -116,7 +116,7 @@ pub(crate) async fn flood(scene: Scene<'_>) {
             match event.unwrap().event.unwrap() {
                 Event::Output(piece) => bytes += piece.data.len(),
                 Event::Reply(reply) => told = Some(parsed(&reply)),
-                Event::Accepted(_) | Event::Started(_) => {}
+                Event::Accepted(_) | Event::Started(_) | Event::Waiting(_) => {}
             }
         }
         let code = crate::daemon::code(told.as_ref().unwrap()).to_owned();

@@ -288,6 +288,18 @@ def describes_itself_by_reflection(daemon):
 
 
 @check
+def asks_for_approvals(daemon):
+    asked = policy_pb.ListApprovalsRequest(states=[policy_pb.STATE_PENDING])
+    assert not daemon.policies.ListApprovals(asked).approvals
+    approve = policy_pb.DecideApprovalRequest(
+        approval_id=str(uuid.uuid4()),
+        decision=policy_pb.DecideApprovalRequest.DECISION_APPROVE,
+    )
+    error = refusal(grpc.StatusCode.NOT_FOUND, daemon.policies.DecideApproval, approve)
+    assert detail(error, error_details_pb2.ErrorInfo).reason == "UNKNOWN_APPROVAL"
+
+
+@check
 def drains_on_sigterm(daemon):
     watch = health_pb2_grpc.HealthStub(daemon.channel).Watch(
         health_pb2.HealthCheckRequest(service=""), timeout=20
@@ -304,18 +316,6 @@ def drains_on_sigterm(daemon):
     assert daemon.process.wait(timeout=20) == 0
     ids.insert(2, "-a")
     until(lambda: not subprocess.run(ids, capture_output=True, check=True).stdout)
-
-
-@check
-def asks_for_approvals(daemon):
-    asked = policy_pb.ListApprovalsRequest(states=[policy_pb.STATE_PENDING])
-    assert not daemon.policies.ListApprovals(asked).approvals
-    approve = policy_pb.DecideApprovalRequest(
-        approval_id=str(uuid.uuid4()),
-        decision=policy_pb.DecideApprovalRequest.DECISION_APPROVE,
-    )
-    error = refusal(grpc.StatusCode.NOT_FOUND, daemon.policies.DecideApproval, approve)
-    assert detail(error, error_details_pb2.ErrorInfo).reason == "UNKNOWN_APPROVAL"
 
 
 class Daemon(Client):
