@@ -136,7 +136,12 @@ async fn a_call_cut_short_is_recorded_with_its_container_and_its_attempts() {
     let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
     let entry: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
     let text = entry.to_string();
-    assert!(text.contains("\"egress\"") && text.contains(&format!("127.0.0.1:{port}")), "{text}");
+    let attempt = &entry["facts"]["run"]["egress"][0];
+    assert_eq!(
+        (&attempt["host"], attempt["port"].to_string()),
+        (&json!("127.0.0.1"), port),
+        "{text}"
+    );
     assert!(text.contains("\"container\"") && text.contains("sha256:"), "{text}");
 }
 

@@ -103,7 +103,9 @@ async fn calls_under_gvisor_end_in_distinct_verdicts() {
     let dropped = room.sandbox.execute(shell(&guarded_shell, "sleep 60"), None, &sight);
     assert!(tokio::time::timeout(Duration::from_secs(2), dropped).await.is_err());
     let seen = sight.outcome().unwrap();
-    assert_eq!((seen.end, seen.killed), (End::Cancelled, Some(Killer::Cgroup)));
+    // The runner hears that nobody listens any more, and may be faster than the daemon's own kill.
+    let by = [Some(Killer::Cgroup), Some(Killer::Runner)];
+    assert!(seen.end == End::Cancelled && by.contains(&seen.killed), "{seen:?}");
     room.close().await;
 }
 
