@@ -106,7 +106,7 @@ async fn a_broken_candidate_is_told_of_and_the_active_set_decides_on() {
 
     let skip = daemon.logged();
     write(daemon.folder(), CANDIDATE);
-    daemon.log_line(skip, "a candidate policy set decides beside the active one");
+    daemon.log_line(skip, "catalog and policies are in force");
     assert_eq!(code(&echo(&daemon, 102).await), "SUCCESS");
     assert_eq!(listed(&daemon).1["flips"], 1);
 

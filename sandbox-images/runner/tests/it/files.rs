@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_runner::{Exit, Given, Refused, Request, Taken};
 
-use crate::harness::{Ran, container, namespace, shell};
+use crate::harness::{Ran, collect, container, namespace, shell};
 
 /// A script that gives the named files.
 fn giving(script: &str, names: &[&str]) -> Request {
@@ -152,14 +152,22 @@ async fn a_tool_that_was_ended_gives_nothing() {
 #[tokio::test]
 async fn names_that_lead_elsewhere_and_shared_sandboxes_are_refused_before_the_start() {
     for name in ["../x", "/etc/passwd", "a/b", "..", ".hidden", "-rf", ""] {
-        let ran = give("true", &[name]).await;
+        let ran = alone(&giving("true", &[name])).await;
         assert!(matches!(&ran.report().exit, Exit::NotStarted(why) if why.contains("name")));
     }
     let mut request = giving("true", &["a"]);
     request.last = false;
-    let ran = namespace().await.call(&request, b"").await;
+    let ran = alone(&request).await;
     assert!(matches!(&ran.report().exit, Exit::NotStarted(why) if why.contains("shares")));
     assert!(!ran.started);
+}
+
+/// What comes back for a request alone: a runner that refuses it may be gone before anything that
+/// follows could be written.
+async fn alone(request: &Request) -> Ran {
+    let sandbox = namespace().await;
+    let mut stream = sandbox.open(request).await;
+    collect(&mut stream).await
 }
 
 #[tokio::test]
