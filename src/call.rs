@@ -1,6 +1,7 @@
 //! One call as it arrived, and the stable codes with which a reply can fail. Shared by all rooms;
 //! everything else lives in the room that makes it.
 
+mod digest;
 mod event;
 mod file;
 mod session;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use digest::digest_of;
 pub use event::Event;
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
 pub use session::{Session, Taint};

@@ -16,9 +16,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::call::{Code, Failure};
+use crate::call::{Code, Failure, digest_of};
 use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
@@ -79,20 +78,14 @@ impl Checked {
     pub fn identity(&self, policy_version: &str) -> String {
         let (admitted, tool) = (&self.resolved.admitted, &self.resolved.tool);
         let files = admitted.call.files_digest();
-        let mut hasher = Sha256::new();
-        for part in [
+        hex::encode(digest_of([
             &admitted.caller.tenant,
             &admitted.caller.name,
             &tool.digest,
             policy_version,
             &self.arguments.digest,
             &files,
-        ] {
-            // Lengths keep apart what would read the same when joined.
-            hasher.update(part.len().to_be_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hex::encode(hasher.finalize())
+        ]))
     }
 }
 

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::digest_of;
+
 /// Whether a text can be the name of a file: 1 to 128 characters of `A-Z a-z 0-9 . _ -`, of which the
 /// first is neither `.` nor `-`, and the last no `.`.
 pub use switchboard_runner::file::is_name as is_file_name;
@@ -110,17 +112,12 @@ pub(super) fn digest(files: &[File], wanted: &[String]) -> String {
     if files.is_empty() && wanted.is_empty() {
         return String::new();
     }
-    let mut hash = Sha256::new();
-    let mut feed = |text: &str| {
-        hash.update(text.len().to_be_bytes());
-        hash.update(text);
-    };
-    feed(&files.len().to_string());
-    for File { facts, .. } in files {
-        [&facts.name, &facts.media_type, &facts.sha256].into_iter().for_each(|text| feed(text));
-    }
-    wanted.iter().for_each(|name| feed(name));
-    hex::encode(hash.finalize())
+    let count = files.len().to_string();
+    let facts = files.iter().flat_map(|file| {
+        let FileFacts { name, media_type, sha256, .. } = &file.facts;
+        [name, media_type, sha256]
+    });
+    hex::encode(digest_of(std::iter::once(&count).chain(facts).chain(wanted)))
 }
 
 impl fmt::Debug for File {

@@ -9,11 +9,10 @@ use moka::Expiry;
 use moka::future::Cache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::CallError;
 use crate::approval::Wanted;
-use crate::call::{Call, Code, Failure};
+use crate::call::{Call, Code, Failure, digest_of};
 use crate::config::duration;
 use crate::normalize::Reply;
 use crate::policy::Authorized;
@@ -242,12 +241,7 @@ fn slot(call: &Call, tenant: &str, caller: &str) -> Option<String> {
 }
 
 fn hash(parts: &[&str]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part.len().to_be_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hex::encode(hasher.finalize())
+    hex::encode(digest_of(parts))
 }
 
 #[cfg(test)]

@@ -6,11 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
 use crate::admission::Caller;
-use crate::call::{Call, Session, Taint};
+use crate::call::{Call, Session, Taint, digest_of};
 use crate::ledger::{self, Ledger};
 
 /// Conversations in memory. Beyond it those that were quiet are forgotten; reading one again takes
@@ -71,7 +70,7 @@ impl Sessions {
         if conversation.is_empty() {
             return Ok(None);
         }
-        let known = self.find(key([&caller.tenant, &caller.name, conversation]));
+        let known = self.find(digest_of([&caller.tenant, &caller.name, conversation]));
         let read = async {
             let session = ledger.session(&caller.name, &caller.tenant, conversation).await;
             session.map(|session| Mutex::new(State { session, ..State::default() }))
@@ -147,15 +146,6 @@ fn less([a, b]: [usize; 2], [c, d]: [usize; 2]) -> [usize; 2] {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn key(parts: [&str; 3]) -> Key {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part.len().to_be_bytes());
-        hasher.update(part);
-    }
-    hasher.finalize().into()
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ async fn what_memory_forgot_is_read_from_the_ledger() {
         make(&sessions, &ledger, (&call(&index.to_string()), &own), &[]).await;
         assert!(lock(&sessions.known).len() <= 4);
     }
-    let key = key(["north", "a", "c"]);
+    let key = digest_of(["north", "a", "c"]);
     assert!(!lock(&sessions.known).contains_key(&key), "it was forgotten");
     for sessions in [sessions, Sessions::default()] {
         let session = met(&sessions, &ledger, &call("c"), &own).await;
