@@ -18,13 +18,13 @@ mod tests;
 #[cfg(test)]
 pub(crate) use tests::sample;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Decision as Cedar, Entities, Entity, EntityTypeName,
+    AuthorizationError, Authorizer, Context, Decision as Cedar, Entities, EntityTypeName,
     EntityUid, Request, RestrictedExpression, Schema,
 };
 
@@ -348,10 +348,7 @@ impl Policies {
         if let Some(situation) = self.situations.recall(&name) {
             return Ok(situation);
         }
-        let roles = caller.roles.iter().map(|role| uid(&self.names.role, role));
-        let mut principals =
-            vec![uid(&self.names.caller, &caller.name), uid(&self.names.tenant, &caller.tenant)];
-        principals.extend(roles);
+        let principals = schema::principals(caller, &self.names);
         let entities = self.entities(prepared, caller, &principals)?;
         self.situations.make(name, &prepared.policies, &principals, entities)
     }
@@ -363,14 +360,7 @@ impl Policies {
         caller: &Caller,
         principals: &[EntityUid],
     ) -> Result<Entities, Error> {
-        let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
-        let attributes = HashMap::from([
-            ("name".to_owned(), text(&caller.name)),
-            ("tenant".to_owned(), text(&caller.tenant)),
-        ]);
-        let principal = uid(&self.names.caller, &caller.name);
-        let parents: HashSet<EntityUid> = principals.iter().skip(1).cloned().collect();
-        let principal = Entity::new(principal, attributes, parents)
+        let principal = schema::principal(caller, principals, &self.names)
             .map_err(|error| self.inexpressible(&error))?;
         Entities::from_entities([principal, prepared.entity.clone()], None)
             .map_err(|error| self.inexpressible(&error))

@@ -1,13 +1,12 @@
 //! Who may approve a call of another, or one's own: policies of their own, in the folder `approvers`,
 //! so that no policy that permits calls can make an approver by being too wide.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use cedar_policy::{
-    Authorizer, Context, Decision as Cedar, Entities, Entity, PolicySet, Request,
-    RestrictedExpression, Schema,
+    Authorizer, Context, Decision as Cedar, Entities, PolicySet, Request, RestrictedExpression,
+    Schema,
 };
 
 use super::files::{APPROVERS, Files, sentence};
@@ -87,22 +86,15 @@ impl Approvers {
     ) -> Result<(Request, Entities), Box<dyn std::error::Error>> {
         let names = &self.names;
         let own = wanted.is_of(approver);
-        let principal = uid(&names.caller, &approver.name);
         let request = Request::new(
-            principal.clone(),
+            uid(&names.caller, &approver.name),
             uid(&names.action, if own { "decide-own" } else { "decide" }),
             uid(&names.source, &wanted.source),
             context(wanted, approve)?,
             Some(&self.schema),
         )?;
-        let mut parents: HashSet<_> =
-            approver.roles.iter().map(|role| uid(&names.role, role)).collect();
-        parents.insert(uid(&names.tenant, &approver.tenant));
-        let attributes = HashMap::from([
-            ("name".to_owned(), text(&approver.name)),
-            ("tenant".to_owned(), text(&approver.tenant)),
-        ]);
-        let entity = Entity::new(principal, attributes, parents)?;
+        let principals = schema::principals(approver, names);
+        let entity = schema::principal(approver, &principals, names)?;
         Ok((request, Entities::from_entities([entity], None)?))
     }
 }

@@ -16,12 +16,12 @@ mod sample;
 use std::path::Path;
 use std::sync::Arc;
 
-use cedar_policy::{Effect, EntityUid, Policy, pst};
+use cedar_policy::{Effect, Policy, pst};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::files::{APPROVERS, Files};
-use super::schema::{actions, uid};
+use super::schema::{actions, principals, uid};
 use super::slice::Scope;
 use super::{Approvers, Error, Finding, Names, Policies, Question};
 use crate::admission::Caller;
@@ -301,11 +301,4 @@ impl Rule {
     fn binds(&self, caller: &Caller, names: &Names) -> bool {
         self.scope.matches_principal(&principals(caller, names))
     }
-}
-
-/// The caller, then its tenant and roles.
-fn principals(caller: &Caller, names: &Names) -> Vec<EntityUid> {
-    let mut all = vec![uid(&names.caller, &caller.name), uid(&names.tenant, &caller.tenant)];
-    all.extend(caller.roles.iter().map(|role| uid(&names.role, role)));
-    all
 }

@@ -1,14 +1,17 @@
 //! The catalog in, Cedar's view of it out: the schema that policies are checked against, as text
 //! for a reviewer, and for each tool the fixed parts of a decision.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy::{
+    Entity, EntityAttrEvaluationError, EntityId, EntityTypeName, EntityUid, RestrictedExpression,
+};
 
 use super::shape::{Shape, quote};
 use super::slice::Situations;
 use super::{Error, Names};
+use crate::admission::Caller;
 use crate::call::{FileFacts, Session};
 use crate::catalog::{Profile, Risk, Runtime, Tier, Tool};
 
@@ -261,6 +264,28 @@ impl Names {
             source: name("Switchboard::Source")?,
         })
     }
+}
+
+/// The caller, then its tenant and roles.
+pub(super) fn principals(caller: &Caller, names: &Names) -> Vec<EntityUid> {
+    let mut all = vec![uid(&names.caller, &caller.name), uid(&names.tenant, &caller.tenant)];
+    all.extend(caller.roles.iter().map(|role| uid(&names.role, role)));
+    all
+}
+
+/// The caller's own entity, whose [`principals`] these are.
+pub(super) fn principal(
+    caller: &Caller,
+    principals: &[EntityUid],
+    names: &Names,
+) -> Result<Entity, Box<EntityAttrEvaluationError>> {
+    let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
+    let attributes = HashMap::from([
+        ("name".to_owned(), text(&caller.name)),
+        ("tenant".to_owned(), text(&caller.tenant)),
+    ]);
+    let parents = principals.iter().skip(1).cloned().collect();
+    Entity::new(uid(&names.caller, &caller.name), attributes, parents).map_err(Box::new)
 }
 
 /// The entity `Type::"id"`.
