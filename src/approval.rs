@@ -11,7 +11,7 @@ mod wanted;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub use wanted::Wanted;
 
 /// How often what has expired is looked for.
 const TEND_EVERY: Duration = Duration::from_secs(1);
+/// How often what is old is forgotten; that looks at every approval.
+const FORGET_EVERY: Duration = Duration::from_secs(3600);
 
 /// How long approvals hold, and how many there may be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,11 +110,7 @@ impl Drop for Grant {
         };
         let (id, call_id) = (self.approved.id.clone(), self.call_id.clone());
         let tasks = queue.tasks.clone();
-        let back = async move {
-            if let Err(error) = queue.give_back(&id, &call_id).await {
-                tracing::warn!(%error, approval = id, "an approval was not given back");
-            }
-        };
+        let back = async move { queue.release(&id, &call_id).await };
         tasks.spawn_on(back, &runtime);
     }
 }
@@ -192,6 +190,13 @@ impl Approvals {
         self.work(move |store| store.unclaim(&id, &call_id)).await
     }
 
+    /// As [`Approvals::give_back`]; one that cannot be given back stays used, and the log says so.
+    pub async fn release(&self, id: &str, call_id: &str) {
+        if let Err(error) = self.give_back(id, call_id).await {
+            tracing::warn!(%error, approval = id, "an approval was not given back");
+        }
+    }
+
     /// A place among the calls that wait; `None` when too many do, or nobody may any more.
     pub fn wait(&self, wanted: &Wanted) -> Option<Waiter> {
         let most = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
@@ -259,13 +264,20 @@ impl Approvals {
     async fn tend(&self) {
         let keep = SignedDuration::from_hours(24 * i64::from(self.config.keep_days));
         let mut tick = tokio::time::interval(TEND_EVERY);
+        let mut forgot: Option<Instant> = None;
         loop {
             tick.tick().await;
+            let forgets = forgot.is_none_or(|at| at.elapsed() >= FORGET_EVERY);
+            if forgets {
+                forgot = Some(Instant::now());
+            }
             let tended = self.work(move |store| {
                 let now = Timestamp::now();
                 store.expire(now)?;
                 store.clear()?;
-                store.forget(now.saturating_sub(keep).unwrap_or(Timestamp::MIN))?;
+                if forgets {
+                    store.forget(now.saturating_sub(keep).unwrap_or(Timestamp::MIN))?;
+                }
                 store.pending()
             });
             match tended.await {

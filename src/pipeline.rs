@@ -98,7 +98,7 @@ impl Pipeline {
         caller: &Caller,
         events: Option<Sender<Event>>,
     ) -> Recorded {
-        let mut facts = Facts::new(&call, caller, &self.snapshot.load());
+        let mut facts = Facts::new(&call, caller, self.snapshot.load_full());
         let span = tracing::info_span!("call", call_id = %call.id, tool = %facts.tool_name());
         async {
             let stages = Box::pin(self.stages(call.clone(), caller, events, &mut facts));

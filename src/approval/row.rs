@@ -37,13 +37,14 @@ impl State {
         }
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// The state that is written so.
+    pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 }
 
 /// A person's decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     /// Approved or denied.
     pub approve: bool,

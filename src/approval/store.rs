@@ -45,6 +45,8 @@ const COLUMNS: &str =
 pub(super) struct Store {
     connection: Connection,
     revision: i64,
+    /// The revision up to which arguments of what is settled were dropped.
+    cleared: i64,
     /// Held, not read: its lock ends with the process, however that ends.
     _lock: File,
 }
@@ -80,7 +82,7 @@ impl Store {
         connection.pragma_update(None, "synchronous", "FULL")?;
         let newest = "SELECT coalesce(max(revision), 0) FROM approval";
         let revision = connection.query_row(newest, [], |row| row.get(0)).map_err(unread)?;
-        Ok(Self { connection, revision, _lock: lock })
+        Ok(Self { connection, revision, cleared: 0, _lock: lock })
     }
 
     /// The revision of the last change.
@@ -229,11 +231,11 @@ impl Store {
         use_by: Option<Timestamp>,
     ) -> Result<Approval, Error> {
         let unknown = || Error::Unknown { id: id.to_owned() };
-        // As it stood when the person decided: recording that took its time.
+        // As it stood when the person decided: recording that took its time, in which it may have been
+        // marked as expired.
         let now = time(decided.at_ms);
         let found = self.get(id, now)?.ok_or_else(unknown)?;
-        let late = found.state == State::Expired && found.decided.is_none();
-        if found.state != State::Pending && !(late && now < found.decide_by) {
+        if found.decided.is_some() || now >= found.decide_by {
             return Err(Error::NotPending { id: found.id, state: found.state });
         }
         let state = if decided.approve { State::Approved } else { State::Denied };
@@ -315,8 +317,11 @@ impl Store {
     /// what is to be kept of them.
     pub(super) fn clear(&mut self) -> Result<(), Error> {
         let sql = "UPDATE approval SET wanted = json_set(wanted, '$.arguments', '')
-            WHERE state IN ('used', 'denied', 'expired') AND json_extract(wanted, '$.arguments') <> ''";
-        self.connection.execute(sql, [])?;
+            WHERE revision > ?1 AND state IN ('used', 'denied', 'expired')";
+        if self.revision > self.cleared {
+            self.connection.execute(sql, [self.cleared])?;
+            self.cleared = self.revision;
+        }
         Ok(())
     }
 

@@ -2,16 +2,18 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tonic::Code;
 
 use super::client::{Where, told};
 use super::{Failed, print};
+use crate::approval::State;
 use crate::proto::policy::decide_approval_request::Decision;
 use crate::proto::policy::{
-    Approval, DecideApprovalRequest, GetApprovalRequest, ListApprovalsRequest, State,
+    self as proto, Approval, DecideApprovalRequest, GetApprovalRequest, ListApprovalsRequest,
     WatchApprovalsRequest,
 };
 
@@ -32,8 +34,8 @@ pub(super) enum Approvals {
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only those in this state; without it only what is pending.
-    #[arg(long, value_enum)]
-    state: Option<Named>,
+    #[arg(long, value_parser = named())]
+    state: Option<State>,
     /// Those in every state.
     #[arg(long, conflicts_with = "state")]
     all: bool,
@@ -75,8 +77,8 @@ pub(super) struct Decide {
 #[derive(Debug, Args)]
 pub(super) struct Watch {
     /// Only those in this state.
-    #[arg(long, value_enum)]
-    state: Option<Named>,
+    #[arg(long, value_parser = named())]
+    state: Option<State>,
     /// Begin after this revision; 0 begins with all there are.
     #[arg(long, default_value_t = 0)]
     after: u64,
@@ -84,26 +86,15 @@ pub(super) struct Watch {
     at: Where,
 }
 
-/// A state on the command line.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Named {
-    Pending,
-    Approved,
-    Denied,
-    Expired,
-    Used,
+/// The names of the states.
+fn named() -> impl TypedValueParser<Value = State> {
+    PossibleValuesParser::new(State::ALL.map(State::as_str))
+        .try_map(|name| State::parse(&name).ok_or("there is no such state"))
 }
 
-impl From<Named> for State {
-    fn from(named: Named) -> Self {
-        match named {
-            Named::Pending => Self::Pending,
-            Named::Approved => Self::Approved,
-            Named::Denied => Self::Denied,
-            Named::Expired => Self::Expired,
-            Named::Used => Self::Used,
-        }
-    }
+/// As it is asked for.
+fn wire(state: State) -> i32 {
+    proto::State::from(state).into()
 }
 
 pub(super) async fn run(approvals: Approvals) -> Result<ExitCode, Failed> {
@@ -119,8 +110,8 @@ pub(super) async fn run(approvals: Approvals) -> Result<ExitCode, Failed> {
 async fn list(options: List) -> Result<ExitCode, Failed> {
     let states = match options.state {
         _ if options.all => Vec::new(),
-        Some(named) => vec![State::from(named).into()],
-        None => vec![State::Pending.into()],
+        Some(state) => vec![wire(state)],
+        None => vec![wire(State::Pending)],
     };
     let mut client = options.at.policies().await?;
     let (mut found, mut page_token): (Vec<Approval>, String) = (Vec::new(), String::new());
@@ -174,8 +165,7 @@ async fn decide(options: Decide, decision: Decision) -> Result<ExitCode, Failed>
 }
 
 async fn watch(options: Watch) -> Result<ExitCode, Failed> {
-    let states: Vec<i32> =
-        options.state.map(|named| State::from(named).into()).into_iter().collect();
+    let states: Vec<i32> = options.state.map(wire).into_iter().collect();
     let mut after_revision = options.after;
     loop {
         let mut client = options.at.policies().await?;
@@ -251,14 +241,7 @@ fn facts(approval: &Approval) -> Value {
 }
 
 fn state(approval: &Approval) -> &'static str {
-    match approval.state() {
-        State::Pending => "pending",
-        State::Approved => "approved",
-        State::Denied => "denied",
-        State::Expired => "expired",
-        State::Used => "used",
-        State::Unspecified => "unknown",
-    }
+    approval.state().named().map_or("unknown", State::as_str)
 }
 
 fn time(ms: u64) -> String {

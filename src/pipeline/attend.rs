@@ -133,9 +133,8 @@ impl Pipeline {
 
     /// Gives the approval back that a call claimed, where its tool surely did not run.
     pub(super) async fn release(&self, facts: &mut Facts, error: Option<&CallError>) {
-        let Some((id, call_id)) = facts.unused(error) else { return };
-        if let Err(error) = self.approvals.give_back(&id, &call_id).await {
-            tracing::warn!(%error, approval = id, "an approval was not given back");
+        if let Some((id, call_id)) = facts.unused(error) {
+            self.approvals.release(&id, &call_id).await;
         }
     }
 

@@ -28,7 +28,7 @@ impl Pipeline {
     /// Decides a call without running or recording it. It counts for the rates.
     pub async fn validate(&self, call: Call, caller: &Caller) -> Result<Preview, CallError> {
         let snapshot = self.snapshot.load_full();
-        let mut facts = Facts::new(&call, caller, &snapshot);
+        let mut facts = Facts::new(&call, caller, Arc::clone(&snapshot));
         let authorized = self.decide((call, caller), &snapshot, None, &mut facts).await?;
         let checked = authorized.checked;
         Ok(Preview {

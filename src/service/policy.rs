@@ -183,33 +183,37 @@ fn watch(
 
 fn states(wire: &[i32]) -> Result<Vec<State>, Status> {
     let unknown = || status::malformed(&[("states", "has a value that is no state".to_owned())]);
-    wire.iter()
-        .map(|number| match proto::State::try_from(*number) {
-            Ok(proto::State::Pending) => Ok(State::Pending),
-            Ok(proto::State::Approved) => Ok(State::Approved),
-            Ok(proto::State::Denied) => Ok(State::Denied),
-            Ok(proto::State::Expired) => Ok(State::Expired),
-            Ok(proto::State::Used) => Ok(State::Used),
-            Ok(proto::State::Unspecified) | Err(_) => Err(unknown()),
-        })
-        .collect()
+    let state = |number: &i32| proto::State::try_from(*number).ok()?.named();
+    wire.iter().map(|number| state(number).ok_or_else(unknown)).collect()
+}
+
+impl From<State> for proto::State {
+    fn from(state: State) -> Self {
+        match state {
+            State::Pending => Self::Pending,
+            State::Approved => Self::Approved,
+            State::Denied => Self::Denied,
+            State::Expired => Self::Expired,
+            State::Used => Self::Used,
+        }
+    }
+}
+
+impl proto::State {
+    /// The state that it stands for; `None` for one that says nothing.
+    pub(crate) fn named(self) -> Option<State> {
+        State::ALL.into_iter().find(|state| Self::from(*state) == self)
+    }
 }
 
 fn wire_approval((approval, decidable): (Approval, bool)) -> proto::Approval {
     let Approval { id, state, revision, wanted, asked, decide_by, decided, use_by, used_by } =
         approval;
-    let state = match state {
-        State::Pending => proto::State::Pending,
-        State::Approved => proto::State::Approved,
-        State::Denied => proto::State::Denied,
-        State::Expired => proto::State::Expired,
-        State::Used => proto::State::Used,
-    };
     let millis = |time: jiff::Timestamp| u64::try_from(time.as_millisecond()).unwrap_or_default();
-    let Decided { by, tenant, reason, at_ms, .. } = decided.unwrap_or_else(nobody);
+    let Decided { by, tenant, reason, at_ms, .. } = decided.unwrap_or_default();
     proto::Approval {
         id,
-        state: state.into(),
+        state: proto::State::from(state).into(),
         revision,
         call_id: wanted.call_id,
         caller: wanted.caller,
@@ -236,17 +240,5 @@ fn wire_approval((approval, decidable): (Approval, bool)) -> proto::Approval {
         use_by_ms: use_by.map(millis).unwrap_or_default(),
         used_by_call_id: used_by.unwrap_or_default(),
         decidable,
-    }
-}
-
-/// Stands for the decision that there is not yet.
-const fn nobody() -> Decided {
-    Decided {
-        approve: false,
-        by: String::new(),
-        tenant: String::new(),
-        proof: String::new(),
-        reason: String::new(),
-        at_ms: 0,
     }
 }

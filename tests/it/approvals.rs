@@ -1,145 +1,19 @@
 //! Calls that wait for a person: asked, decided, resumed; over gRPC and from the command line.
 
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::proto::policy::policy_service_client::PolicyServiceClient;
 use switchboard::proto::policy::{
-    Approval, DecideApprovalRequest, GetApprovalRequest, ListApprovalsRequest, State,
-    WatchApprovalsRequest, decide_approval_request::Decision,
+    ListApprovalsRequest, State, WatchApprovalsRequest, decide_approval_request::Decision,
 };
 use switchboard::proto::tools::CallRequest;
 use switchboard::proto::tools::call_event::Event;
 use tokio_stream::StreamExt;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::daemon::{BINARY, Daemon, Setup, code, eventually, parsed, request};
-
-const ERASE: &str = r#"
-name = "probe.erase"
-description = "Erases a record for ever. For tests of approvals."
-profile = "probe"
-risk = "destructive"
-
-[input_schema]
-type = "object"
-required = ["id"]
-additionalProperties = false
-
-[input_schema.properties]
-id = { type = "integer", minimum = 0, description = "Number of the record." }
-pin = { type = "string", writeOnly = true, description = "Proof of the one who asks." }
-
-[command]
-argv = ["cat"]
-stdin = "json"
-json_output = true
-"#;
-
-/// A daemon with an agent who asks, an approver of the same tenant, and others who are neither.
-struct Desk {
-    daemon: Daemon,
-    tokens: Vec<(&'static str, String)>,
-}
-
-impl Desk {
-    async fn new() -> Self {
-        Self::with("", |setup| setup).await
-    }
-
-    async fn with(config: &str, change: impl FnOnce(Setup) -> Setup) -> Self {
-        let setup = change(Setup::new().policy("tools/probe-erase.toml", ERASE));
-        let people = [
-            ("agent", "acme", "agent"),
-            ("boss", "acme", "approver"),
-            ("clerk", "acme", "agent"),
-            ("stranger", "other", "approver"),
-        ];
-        let (mut file, mut tokens) = (String::new(), Vec::new());
-        for (name, tenant, role) in people {
-            let made = Command::new(BINARY)
-                .args(["token", name, "--tenant", tenant, "--role", role])
-                .output()
-                .unwrap();
-            file.push_str(&String::from_utf8(made.stdout).unwrap());
-            let told = String::from_utf8(made.stderr).unwrap();
-            tokens.push((name, told.lines().last().unwrap().to_owned()));
-        }
-        std::fs::write(setup.folder.path().join("tokens.toml"), file).unwrap();
-        let config = format!("[admission.identity]\ntokens = \"tokens.toml\"\n{config}");
-        Self { daemon: setup.config(&config).start().await, tokens }
-    }
-
-    fn token(&self, who: &str) -> &str {
-        &self.tokens.iter().find(|(name, _)| *name == who).unwrap().1
-    }
-
-    fn by<T>(&self, who: &str, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        let value = format!("Bearer {}", self.token(who));
-        request.metadata_mut().insert("authorization", value.parse().unwrap());
-        request
-    }
-
-    async fn call(&self, who: &str, call: CallRequest) -> Value {
-        let reply = self.daemon.client().await.call(self.by(who, call)).await;
-        parsed(&reply.unwrap().into_inner().reply.unwrap())
-    }
-
-    /// The id of the approval that the agent's call is told to wait for.
-    async fn asked(&self, call: CallRequest) -> String {
-        let reply = self.call("agent", call).await;
-        assert_eq!(code(&reply), "APPROVAL_REQUIRED", "{reply}");
-        assert_eq!(reply["error"]["details"]["approval_state"], "pending");
-        reply["error"]["details"]["approval_id"].as_str().unwrap().to_owned()
-    }
-
-    async fn policies(&self) -> PolicyServiceClient<tonic::transport::Channel> {
-        PolicyServiceClient::new(self.daemon.channel().await)
-    }
-
-    async fn decide(&self, who: &str, id: &str, decision: Decision) -> Result<Approval, Status> {
-        let asked = DecideApprovalRequest {
-            approval_id: id.to_owned(),
-            decision: decision.into(),
-            reason: format!("says {who}"),
-        };
-        let decided = self.policies().await.decide_approval(self.by(who, asked)).await;
-        decided.map(tonic::Response::into_inner)
-    }
-
-    async fn approve(&self, id: &str) -> Approval {
-        self.decide("boss", id, Decision::Approve).await.unwrap()
-    }
-
-    async fn get(&self, who: &str, id: &str) -> Result<Approval, Status> {
-        let asked = GetApprovalRequest { approval_id: id.to_owned() };
-        let found = self.policies().await.get_approval(self.by(who, asked)).await;
-        found.map(tonic::Response::into_inner)
-    }
-
-    fn cli(&self, who: &str, arguments: &[&str]) -> Output {
-        Command::new(BINARY)
-            .args(arguments)
-            .env("SWITCHBOARD_ENDPOINT", self.daemon.socket())
-            .env("SWITCHBOARD_TOKEN", self.token(who))
-            .output()
-            .unwrap()
-    }
-
-    /// The record of a call, as the command line shows it.
-    fn record(&self, call_id: &str) -> Value {
-        let file = self.daemon.folder().join("ledger.db").display().to_string();
-        let shown = self.daemon.cli(&["ledger", "show", call_id, "--json", "--file", &file]);
-        serde_json::from_slice(&shown.stdout).unwrap()
-    }
-}
-
-fn erase(id: u32) -> CallRequest {
-    request("probe.erase", &json!({ "id": id }).to_string())
-}
+use crate::daemon::{code, eventually, parsed, request};
+use crate::desk::{Desk, erase};
 
 fn call_id(reply: &Value) -> &str {
     reply["metadata"]["call_id"].as_str().unwrap()
@@ -193,14 +67,7 @@ async fn an_approved_call_runs_once_and_its_record_says_who_approved() {
 #[tokio::test]
 async fn a_call_can_wait_for_the_decision() {
     let desk = Desk::new().await;
-    let waiting = CallRequest { wait_for_approval: true, ..erase(1) };
-    let mut client = desk.daemon.client().await;
-    let mut stream = client.call_stream(desk.by("agent", waiting)).await.unwrap().into_inner();
-    let id = loop {
-        if let Some(Event::Waiting(waiting)) = stream.next().await.unwrap().unwrap().event {
-            break waiting.approval_id;
-        }
-    };
+    let (mut stream, id) = desk.waiting(erase(1)).await;
     desk.approve(&id).await;
     let mut last = None;
     while let Some(event) = stream.next().await {
@@ -214,13 +81,7 @@ async fn a_call_can_wait_for_the_decision() {
     assert!(record["facts"]["latency_us"]["approval"].as_u64().unwrap() > 0);
 
     // Refused while it waits.
-    let waiting = CallRequest { wait_for_approval: true, ..erase(2) };
-    let mut stream = client.call_stream(desk.by("agent", waiting)).await.unwrap().into_inner();
-    let id = loop {
-        if let Some(Event::Waiting(waiting)) = stream.next().await.unwrap().unwrap().event {
-            break waiting.approval_id;
-        }
-    };
+    let (mut stream, id) = desk.waiting(erase(2)).await;
     desk.decide("boss", &id, Decision::Deny).await.unwrap();
     let Some(Event::Reply(reply)) = stream.next().await.unwrap().unwrap().event else { panic!() };
     let reply = parsed(&reply);
@@ -231,7 +92,7 @@ async fn a_call_can_wait_for_the_decision() {
     let waiting = CallRequest { wait_for_approval: true, ..erase(3) };
     let mut call = desk.by("agent", waiting);
     call.set_timeout(Duration::from_millis(1500));
-    let reply = client.call(call).await.unwrap().into_inner().reply.unwrap();
+    let reply = desk.daemon.client().await.call(call).await.unwrap().into_inner().reply.unwrap();
     let reply = parsed(&reply);
     assert_eq!(code(&reply), "APPROVAL_REQUIRED");
     let id = reply["error"]["details"]["approval_id"].as_str().unwrap();
@@ -241,25 +102,12 @@ async fn a_call_can_wait_for_the_decision() {
 #[tokio::test]
 async fn a_waiting_call_holds_no_place_and_can_be_cancelled() {
     let desk = Desk::with("[admission]\nin_flight_per_caller = 1", |setup| setup).await;
-    let waiting = CallRequest { wait_for_approval: true, ..erase(1) };
-    let mut client = desk.daemon.client().await;
-    let mut stream = client.call_stream(desk.by("agent", waiting)).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Waiting(_))) {}
+    let (stream, _) = desk.waiting(erase(1)).await;
     let beside = desk.call("agent", request("text.stats", r#"{"text":"a b"}"#)).await;
     assert_eq!(code(&beside), "SUCCESS", "the caller's one place is free while it waits");
     drop(stream);
     eventually("the wait ends with its caller", || async {
-        let file = desk.daemon.folder().join("ledger.db").display().to_string();
-        let found = desk.daemon.cli(&[
-            "ledger",
-            "search",
-            "--code",
-            "CANCELLED",
-            "--json",
-            "--file",
-            &file,
-        ]);
-        !found.stdout.is_empty()
+        !desk.ledger(&["search", "--code", "CANCELLED"]).is_empty()
     })
     .await;
 }
@@ -309,11 +157,7 @@ async fn nobody_decides_who_may_not() {
     assert_eq!((late.code(), reason(&late).as_str()), (Code::FailedPrecondition, "NOT_PENDING"));
 
     // Each decision that took place, and each that was refused, is in the ledger.
-    let file = desk.daemon.folder().join("ledger.db").display().to_string();
-    let search = ["ledger", "search", "--tool", "approval:decide", "--json", "--file", &file];
-    let found = String::from_utf8(desk.daemon.cli(&search).stdout).unwrap();
-    let records: Vec<Value> =
-        found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = desk.ledger(&["search", "--tool", "approval:decide"]);
     let told: Vec<(&str, &str)> = records
         .iter()
         .map(|record| (record["caller"].as_str().unwrap(), record["status"].as_str().unwrap()))
@@ -454,10 +298,7 @@ async fn a_repeat_of_an_approved_call_gets_its_reply_and_asks_nobody() {
 #[tokio::test]
 async fn a_call_that_waits_is_answered_when_the_daemon_ends() {
     let mut desk = Desk::with("[server]\ndrain_grace = \"60s\"", |setup| setup).await;
-    let waiting = CallRequest { wait_for_approval: true, ..erase(1) };
-    let mut client = desk.daemon.client().await;
-    let mut stream = client.call_stream(desk.by("agent", waiting)).await.unwrap().into_inner();
-    while !matches!(stream.next().await.unwrap().unwrap().event, Some(Event::Waiting(_))) {}
+    let (mut stream, _) = desk.waiting(erase(1)).await;
     let watch = desk.by("boss", WatchApprovalsRequest::default());
     let mut watch = desk.policies().await.watch_approvals(watch).await.unwrap().into_inner();
     assert_eq!(watch.next().await.unwrap().unwrap().state(), State::Pending);

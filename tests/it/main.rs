@@ -10,6 +10,7 @@ mod approvals;
 mod calls;
 mod cli;
 mod daemon;
+mod desk;
 mod engine;
 mod files;
 mod http;
