@@ -262,6 +262,25 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
     print::text(&serde_json::to_string_pretty(&shown).map_err(Failed::answer)?)
 }
 
+/// Looks at the records that match, newest first, at most `most` of them.
+pub(super) async fn newest(
+    ledger: &ledger::Ledger,
+    mut query: Query,
+    most: u64,
+    mut look: impl FnMut(&Entry),
+) -> Result<(), Failed> {
+    let mut left = most;
+    while left > 0 {
+        query.limit = Some(u32::try_from(left).unwrap_or(u32::MAX).min(1000));
+        let page = ledger.search(query.clone()).await.map_err(Failed::answer)?;
+        let Some(last) = page.last() else { break };
+        query.before_seq = Some(last.seq);
+        page.iter().for_each(&mut look);
+        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
+    }
+    Ok(())
+}
+
 fn rows(entries: &[Entry], json: bool, heading: bool) -> Result<ExitCode, Failed> {
     if json {
         for entry in entries {

@@ -107,22 +107,18 @@ impl Keeping {
             Some(vault) if masked => Some(vault.seal(&record.call_id, came)?),
             Some(_) | None => None,
         };
+        let mut repaired = false;
         let repairs = record.repairs.iter().map(|change| {
+            let masked = |text: &str| input.at(&change.pointer, text);
+            let (from, to) = (masked(&change.from), masked(&change.to));
+            repaired |= from != change.from || to != change.to;
             json!({
-                "kind": change.kind,
-                "pointer": mask::text(&change.pointer),
-                "from": input.at(&change.pointer, &change.from),
-                "to": input.at(&change.pointer, &change.to),
+                "kind": change.kind, "pointer": mask::text(&change.pointer), "from": from, "to": to,
             })
         });
         let repairs = repairs.collect();
-        let against = Against {
-            input,
-            output: marks.data(tool),
-            secrets,
-            code: record.code,
-            repaired: !record.repairs.is_empty(),
-        };
+        let against =
+            Against { input, output: marks.data(tool), secrets, code: record.code, repaired };
         let (reply, places) = reply::keep(reply, &against);
         Ok(Kept { arguments, repairs, original, reply, places })
     }

@@ -189,6 +189,12 @@ pub struct Entry {
 pub const DECISION: &str = "approval:decide";
 
 impl Entry {
+    /// The texts of a list among the facts; none where there is no such list.
+    pub fn texts(&self, pointer: &str) -> Vec<String> {
+        let list = self.facts.pointer(pointer).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// Whether it is a person's decision on an approval, and no call of a tool.
     pub fn is_decision(&self) -> bool {
         // A caller who names a tool so gets no decision.

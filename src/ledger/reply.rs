@@ -20,7 +20,7 @@ pub(super) struct Against<'a> {
     /// Sensitive values among the arguments.
     pub(super) secrets: Secrets,
     pub(super) code: Option<Code>,
-    /// Whether the reply lists repairs of the arguments.
+    /// Whether the reply lists repairs of which something is masked.
     pub(super) repaired: bool,
 }
 

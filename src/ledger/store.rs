@@ -118,7 +118,10 @@ impl Store {
         tune(&connection)?;
         let known = match identify(&connection, path)? {
             0 => None,
-            1 => no_key_yet(&config.key_path()).map(|()| None)?,
+            1 => {
+                no_key_yet(&config.key_path())?;
+                None
+            }
             _ => seal::known_key(&connection, path).map_err(|error| retold(error, path))?,
         };
         let key = Key::open(&config.key_path(), known)?;

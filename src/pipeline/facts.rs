@@ -30,8 +30,8 @@ pub(super) struct Facts {
     /// Digests of the catalog and of the policy set in force.
     under: (String, String),
     tool: Option<Arc<Tool>>,
-    /// The tool that the call names, whether it came to it or not.
-    named: Option<Arc<Tool>>,
+    /// What was in force when the call came.
+    first: Arc<Snapshot>,
     arguments_digest: String,
     repairs: Vec<Change>,
     decision: Option<Decision>,
@@ -57,7 +57,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(call: &Call, caller: &Caller, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(call: &Call, caller: &Caller, first: Arc<Snapshot>) -> Self {
         Self {
             caller: caller.clone(),
             asked: call.tool.clone(),
@@ -65,7 +65,7 @@ impl Facts {
             conversation: call.conversation.clone(),
             under: (String::new(), String::new()),
             tool: None,
-            named: snapshot.catalog.find(&call.tool, &|_| true),
+            first,
             arguments_digest: String::new(),
             repairs: Vec::new(),
             decision: None,
@@ -268,6 +268,9 @@ impl Facts {
             normalize: spent("shape"),
             total: Some(call.received.elapsed()),
         };
+        // A call that was refused before it came to its tool is masked as the tool's calls are.
+        let named = || self.first.catalog.find(&call.tool, &|_| true);
+        let masked_by = if self.tool.is_none() { named() } else { None };
         let code = reply.error.as_ref().map(|error| error.code);
         metrics::counter!(
             "switchboard_calls_total",
@@ -289,7 +292,7 @@ impl Facts {
             session: self.met,
             taint: reply.metadata.taint.clone(),
             tool: self.tool,
-            masked_by: self.named,
+            masked_by,
             arguments_json: self.arguments_json,
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,

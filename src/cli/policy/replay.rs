@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{images, review};
 use crate::admission::Caller;
 use crate::call::FileFacts;
+use crate::cli::ledger::newest;
 use crate::cli::{Failed, print};
 use crate::config::Config;
 use crate::ledger::{Entry, Ledger, Query};
@@ -66,33 +67,22 @@ pub(in crate::cli) async fn run(options: Options) -> Result<ExitCode, Failed> {
 /// The newest records, oldest first.
 pub(super) async fn recorded(file: &Path, records: u32) -> Result<Vec<Past>, Failed> {
     let ledger = Ledger::open_read_only(file).map_err(Failed::usage)?;
-    let mut entries: Vec<Entry> = Vec::new();
-    let wanted = usize::try_from(records).unwrap_or(usize::MAX);
-    while entries.len() < wanted {
-        let left = u32::try_from(wanted - entries.len()).unwrap_or(u32::MAX);
-        let before_seq = entries.last().map(|entry| entry.seq);
-        let query = Query { before_seq, limit: Some(left.min(1000)), ..Query::default() };
-        let page = ledger.search(query).await.map_err(Failed::answer)?;
-        if page.is_empty() {
-            break;
+    let mut found = Vec::new();
+    newest(&ledger, Query::default(), records.into(), |entry| {
+        // Decisions of people are recorded too, and are no calls of tools.
+        if !entry.is_decision() {
+            found.push(past(entry));
         }
-        entries.extend(page);
-    }
-    entries.reverse();
-    // Decisions of people are recorded too, and are no calls of tools.
-    entries.retain(|entry| !entry.is_decision());
-    Ok(entries.iter().map(past).collect())
+    })
+    .await?;
+    found.reverse();
+    Ok(found)
 }
 
 /// The call that a record is of, and what was decided on it.
 pub(super) fn past(entry: &Entry) -> Past {
     let text =
         |name: &str| entry.facts.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let names = |pointer: &str| -> Vec<String> {
-        let list = entry.facts.pointer(pointer).and_then(Value::as_array);
-        let names = list.into_iter().flatten().filter_map(Value::as_str);
-        names.map(str::to_owned).collect()
-    };
     let files: Vec<FileFacts> = entry
         .facts
         .get("files_in")
@@ -127,14 +117,14 @@ pub(super) fn past(entry: &Entry) -> Past {
             caller: Caller {
                 name: entry.caller.clone(),
                 tenant: entry.tenant.clone(),
-                roles: names("/roles"),
+                roles: entry.texts("/roles"),
             },
             conversation: entry.conversation.clone(),
             session,
             files,
         },
         outcome,
-        policies: names("/decision/policies"),
+        policies: entry.texts("/decision/policies"),
         tool_digest: text("tool_digest"),
         arguments_digest: text("arguments_digest"),
         cut: kept < bytes && !whole,

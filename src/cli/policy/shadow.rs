@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::ledger::{File, Filter, open};
+use crate::cli::ledger::{File, Filter, newest, open};
 use crate::cli::{Failed, print};
 use crate::ledger::{Entry, Ledger, Query};
 
@@ -87,24 +87,15 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     if options.json { lines(&found, &kinds) } else { tell(&found, &kinds) }
 }
 
-/// Reads the records that match, newest first.
+/// Looks at the records that match.
 async fn gather(
     ledger: &Ledger,
-    mut query: Query,
+    query: Query,
     candidate: &str,
     most: u64,
 ) -> Result<Found, Failed> {
     let mut found = Found::default();
-    while found.records < most {
-        let left = u32::try_from(most - found.records).unwrap_or(u32::MAX);
-        query.limit = Some(left.min(1000));
-        let page = ledger.search(query.clone()).await.map_err(Failed::answer)?;
-        let Some(last) = page.last() else { break };
-        query.before_seq = Some(last.seq);
-        for entry in &page {
-            found.see(entry, candidate);
-        }
-    }
+    newest(ledger, query, most, |entry| found.see(entry, candidate)).await?;
     Ok(found)
 }
 
@@ -131,10 +122,6 @@ impl Found {
 /// The flip that a record tells of; `None` when both sets said the same, or there was no candidate.
 fn kind(entry: &Entry) -> Option<Kind> {
     let text = |pointer: &str| entry.facts.pointer(pointer).and_then(Value::as_str);
-    let ids = |pointer: &str| -> Vec<String> {
-        let list = entry.facts.pointer(pointer).and_then(Value::as_array);
-        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    };
     Some(Kind {
         version: text("/shadow/version")?.to_owned(),
         tool: entry.tool.clone(),
@@ -147,9 +134,9 @@ fn kind(entry: &Entry) -> Option<Kind> {
             call_id: entry.call_id.clone(),
             caller: entry.caller.clone(),
             tenant: entry.tenant.clone(),
-            active: ids("/decision/policies"),
+            active: entry.texts("/decision/policies"),
             active_version: text("/decision/version").unwrap_or_default().to_owned(),
-            candidate: ids("/shadow/policies"),
+            candidate: entry.texts("/shadow/policies"),
         },
     })
 }
