@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 11] = [
+const ROOMS: [&str; 12] = [
     "call",
     "mask",
+    "tokens",
     "admission",
     "catalog",
     "schema",
