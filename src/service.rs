@@ -3,6 +3,7 @@
 mod arrival;
 mod files;
 mod policy;
+mod result;
 mod status;
 mod tools;
 mod underway;
