@@ -23,6 +23,7 @@ mod lifecycle;
 mod masking;
 mod names;
 mod ocr;
+mod results;
 mod sandbox;
 mod secrets;
 mod shadow;
