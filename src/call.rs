@@ -85,6 +85,10 @@ pub struct Call {
     pub approval: Option<String>,
     /// Whether the call waits for a person where it needs one.
     pub attends: bool,
+    /// Tokens that the data of its reply may take; 0 for no bound.
+    pub max_tokens: u32,
+    /// Whether the reply has the whole result, whatever the tool's summary says.
+    pub full: bool,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
     /// When the call arrived.
@@ -110,6 +114,8 @@ impl Call {
             idempotency_key: None,
             approval: None,
             attends: false,
+            max_tokens: 0,
+            full: false,
             deadline: None,
             received: Instant::now(),
             proof: String::new(),

@@ -22,6 +22,7 @@ mod resolve;
 mod seccomp;
 mod secret;
 mod source;
+mod summary;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ pub use profile::{
 };
 pub use seccomp::{Condition, Seccomp, SeccompRule};
 pub use secret::{HostPort, Origin, Placement, Secret};
+pub use summary::{Step, SummaryField};
 
 /// One tool: everything that the later rooms need to know of it. Immutable once loaded.
 #[derive(Debug, Clone)]
@@ -85,7 +87,7 @@ pub struct Tool {
     /// Declared other names of parameters: alias to real name.
     pub aliases: BTreeMap<String, String>,
     /// JSONPath expressions of the short view; empty for none.
-    pub summary_fields: Vec<String>,
+    pub summary_fields: Vec<SummaryField>,
     /// Limits of its own, over all callers.
     pub rate: Limit,
     /// SHA-256 in hex over the whole definition, profile and image included.

@@ -9,6 +9,7 @@ mod metadata;
 mod output;
 mod stream;
 mod verdict;
+mod view;
 
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use crate::schema::{Change, Schemas};
 pub use flags::Flag;
 pub use metadata::{Attempt, Metadata, Millis, Note, Origin};
 pub use output::Form;
+pub use view::{Ask, Page, Unread, View, page, view};
 
 use output::Content;
 use verdict::Fault;

@@ -9,6 +9,7 @@ mod replies;
 mod running;
 mod sessions;
 mod shadow;
+mod show;
 mod snapshot;
 
 use std::pin::pin;
@@ -54,11 +55,12 @@ pub struct Pipeline {
 }
 
 /// A reply and its one line of JSON.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Recorded {
     /// The reply.
     pub reply: Reply,
-    /// The same as it is sent. The ledger has it byte for byte, but masks what it repeats of arguments.
+    /// The same as it is sent. Without `metadata.view` the ledger has it byte for byte, but masks what
+    /// it repeats of arguments; with it, the ledger has the whole result in its place.
     pub json: String,
 }
 
@@ -186,7 +188,7 @@ impl Pipeline {
 
     /// Room 7: no reply leaves before its record is kept.
     async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Recorded {
-        let visit = facts.visit().map(str::to_owned);
+        let (visit, tool) = (facts.visit().map(str::to_owned), facts.tool());
         let session = facts.session(call, &self.sessions, &self.ledger).await;
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
@@ -199,7 +201,7 @@ impl Pipeline {
         match kept {
             Ok(()) => {
                 self.replies.settle(visit.as_deref(), &reply);
-                Recorded { reply, json }
+                show::show(Recorded { reply, json }, call, tool).await
             }
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");

@@ -4,6 +4,7 @@ mod arrival;
 mod files;
 mod native;
 mod policy;
+mod result;
 mod status;
 mod tools;
 mod underway;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::digest::digest;
 use super::file::Fault;
-use super::{Files, Profile, Repair, Risk, Target, Tier, Tool, files};
+use super::{Files, Profile, Repair, Risk, SummaryField, Target, Tier, Tool, files};
 use crate::admission::Limit;
 
 /// Everything a file says about one tool; the profile is only named.
@@ -28,7 +28,7 @@ pub(super) struct Tooling {
     pub(super) cache_ttl: Option<Duration>,
     pub(super) repair: Repair,
     pub(super) aliases: BTreeMap<String, String>,
-    pub(super) summary_fields: Vec<String>,
+    pub(super) summary_fields: Vec<SummaryField>,
     pub(super) rate: Limit,
 }
 

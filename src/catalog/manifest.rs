@@ -15,7 +15,7 @@ use super::node::Node;
 use super::openapi::{MAX_NAME, is_legal};
 use super::target::{self, HttpFile};
 use super::units::Span;
-use super::{Command, Repair, Risk, Stdin, Target, loops, pattern};
+use super::{Command, Repair, Risk, Stdin, SummaryField, Target, loops, pattern};
 use crate::admission::Limit;
 
 /// A manifest as it stands in its file.
@@ -39,7 +39,7 @@ struct ManifestFile {
     idempotent: bool,
     repair: Option<Repair>,
     #[serde(default)]
-    summary_fields: Vec<String>,
+    summary_fields: Vec<SummaryField>,
     #[serde(default)]
     aliases: BTreeMap<String, String>,
     /// Calls per second, over all callers.

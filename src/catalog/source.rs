@@ -11,7 +11,7 @@ use super::build::Tooling;
 use super::file::{Fault, locate, nearest, parse_toml};
 use super::openapi::{self, Filter, Found, ImportReport, ServerSettings, Settings};
 use super::units::Span;
-use super::{Files, Repair, Risk, Target};
+use super::{Files, Repair, Risk, SummaryField, Target};
 use crate::admission::Limit;
 
 /// Longest prefix that leaves room for a name.
@@ -63,7 +63,7 @@ struct Particulars {
     idempotent: Option<bool>,
     cache_ttl: Option<Span>,
     repair: Option<Repair>,
-    summary_fields: Vec<String>,
+    summary_fields: Vec<SummaryField>,
     aliases: BTreeMap<String, String>,
     /// Calls per second, over all callers.
     calls_per_second: Option<NonZeroU32>,

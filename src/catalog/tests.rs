@@ -8,6 +8,7 @@ mod policies;
 mod requests;
 mod schemas;
 mod secrets;
+mod summary;
 
 use serde_json::{Value, json};
 

@@ -41,6 +41,12 @@ pub(super) struct Options {
     /// Gives up after this time, for example 2s.
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
+    /// Shortens the reply's data to about so many tokens; 0 for no bound.
+    #[arg(long, default_value_t = 0)]
+    max_tokens: u32,
+    /// Gives the whole result, whatever the tool's summary says.
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -60,6 +66,8 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         approval_id: options.approval,
         wait_for_approval: options.wait,
         dialect: options.dialect.map_or(0, |dialect| wire(dialect).into()),
+        max_tokens: options.max_tokens,
+        full: options.full,
     });
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
@@ -92,7 +100,8 @@ async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String>
     let call_id = info.metadata.get("call_id")?.clone();
     let (mut line, mut offset) = (String::new(), 0);
     loop {
-        let asked = GetResultRequest { call_id: call_id.clone(), offset, limit: 0 };
+        let asked =
+            GetResultRequest { call_id: call_id.clone(), offset, ..GetResultRequest::default() };
         let page = client.get_result(asked).await.ok()?.into_inner();
         line.push_str(&page.json);
         offset = page.next_offset;

@@ -9,6 +9,7 @@ use serde_json::Number;
 
 use super::flags::Flag;
 use super::output::{Form, clean_tail};
+use super::view::View;
 use crate::call::{Call, FileFacts, Taint};
 use crate::catalog::Tool;
 use crate::sandbox::{EgressAttempt, End, Outcome, PoolUse};
@@ -106,6 +107,9 @@ pub struct Metadata {
     /// Ids of the policies that permitted the call. Absent when it was not decided or denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_ids: Vec<String>,
+    /// How much of the result data holds. Absent when that is all, and in the ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<View>,
 }
 
 /// Where a tool's result comes from.
@@ -187,6 +191,7 @@ impl Metadata {
             egress: Vec::new(),
             retry_after_ms: None,
             policy_ids: Vec::new(),
+            view: None,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::schema::tests::tool;
 use crate::schema::{Change, Schemas};
 
 /// A program that printed `stdout` and exited with 0 after 12.3456 ms.
-fn printed(stdout: impl Into<Bytes>) -> Outcome {
+pub(super) fn printed(stdout: impl Into<Bytes>) -> Outcome {
     let stdout = stdout.into();
     Outcome {
         end: End::Exited(0),
@@ -46,7 +46,7 @@ fn printed(stdout: impl Into<Bytes>) -> Outcome {
     }
 }
 
-fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
+pub(super) fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
     let tool = Arc::new(tool);
     let (schemas, problems) = Schemas::compile(&[Arc::clone(&tool)]);
     assert_eq!(problems, []);
@@ -66,7 +66,7 @@ fn reply_of(tool: Tool, outcome: Outcome) -> Reply {
     shape(ran, &schemas)
 }
 
-fn plain() -> Tool {
+pub(super) fn plain() -> Tool {
     tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}))
 }
 

@@ -99,6 +99,11 @@ impl Facts {
         self.tool.as_ref().map_or(&self.asked, |tool| &tool.name)
     }
 
+    /// The tool, once it is known.
+    pub(super) fn tool(&self) -> Option<Arc<Tool>> {
+        self.tool.clone()
+    }
+
     pub(super) fn visit(&self) -> Option<&str> {
         self.visit.as_deref()
     }

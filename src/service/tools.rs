@@ -17,8 +17,6 @@ use crate::proto::tools::tool_service_server::ToolService;
 
 /// Pieces of output that may wait for a slow reader; then they are put together.
 const WAITING_EVENTS: usize = 64;
-/// Bytes of one page of a result.
-const PAGE_BYTES: u32 = 1 << 20;
 
 /// The tool service.
 #[derive(Debug, Clone)]
@@ -123,13 +121,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::GetResultRequest>,
     ) -> Result<Response<proto::GetResultResponse>, Status> {
-        let caller = arrival::caller(&request)?;
-        let asked = request.into_inner();
-        let id = wire::named("call_id", asked.call_id)?;
-        // The longest character has four bytes.
-        let limit = if asked.limit == 0 { PAGE_BYTES } else { asked.limit.clamp(4, PAGE_BYTES) };
-        let page = self.recorded(&id, &caller, asked.offset, limit).await?;
-        wire::page(page, asked.offset).map(Response::new)
+        self.result(request).await.map(Response::new)
     }
 
     async fn call_native(

@@ -6,13 +6,12 @@ use tonic::Status;
 
 use crate::call::{Call, CallId, Dialect};
 use crate::catalog::{self, Risk, Tool};
-use crate::ledger::Page;
 use crate::normalize::{self, Millis};
 use crate::pipeline::{CallError, Preview, Recorded};
 use crate::proto::tools as proto;
 use crate::schema::Change;
 
-use super::{files, status};
+use super::{files, result, status};
 
 /// Bytes of a tool name, a conversation id, an idempotency key or an approval's id.
 const NAME_BYTES: usize = 256;
@@ -73,6 +72,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     (call.conversation, call.dialect) = (wire.conversation_id, dialect);
     call.approval = Some(wire.approval_id).filter(|id| !id.is_empty());
     call.attends = wire.wait_for_approval;
+    (call.max_tokens, call.full) = (wire.max_tokens, wire.full);
     call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
     Ok(call)
 }
@@ -171,12 +171,9 @@ pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
                 .retry_after_ms
                 .map(|wait| millis(wait.into()))
                 .unwrap_or_default(),
-            origin: metadata.origin.as_ref().map(|origin| proto::Origin {
-                tool: origin.tool.clone(),
-                source: origin.source.clone(),
-                hosts: origin.hosts.clone(),
-            }),
+            origin: metadata.origin.as_ref().map(result::origin),
             taint: metadata.taint.iter().map(ToString::to_string).collect(),
+            view: metadata.view.as_ref().map(result::view),
         }),
         json: json.clone(),
         files: files::give(&reply.files),
@@ -224,25 +221,4 @@ fn millis(duration: Duration) -> u64 {
 
 fn fraction(millis: Option<Millis>) -> f64 {
     millis.map_or(0.0, |millis| Duration::from(millis).as_secs_f64() * 1000.0)
-}
-
-/// One page of a recorded reply, which begins at `offset`. Never splits a character.
-pub(super) fn page(page: Page, offset: u64) -> Result<proto::GetResultResponse, Status> {
-    let wrong = |what: &str| status::malformed(&[("offset", what.to_owned())]);
-    if offset > page.total {
-        return Err(wrong("lies beyond the end"));
-    }
-    let json = String::from_utf8(page.bytes).or_else(|cut| {
-        let whole = cut.utf8_error().valid_up_to();
-        let mut bytes = cut.into_bytes();
-        bytes.truncate(whole);
-        let text = String::from_utf8(bytes).ok().filter(|text| !text.is_empty());
-        text.ok_or_else(|| wrong("is not 0 or a next_offset"))
-    })?;
-    let end = offset.saturating_add(u64::try_from(json.len()).unwrap_or(u64::MAX));
-    Ok(proto::GetResultResponse {
-        json,
-        total_bytes: page.total,
-        next_offset: if end >= page.total { 0 } else { end },
-    })
 }

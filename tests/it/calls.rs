@@ -58,7 +58,7 @@ fn config(daemon: &Daemon) -> String {
 }
 
 fn result(id: &str) -> switchboard::proto::tools::GetResultRequest {
-    switchboard::proto::tools::GetResultRequest { call_id: id.to_owned(), offset: 0, limit: 0 }
+    switchboard::proto::tools::GetResultRequest { call_id: id.to_owned(), ..Default::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 12] = [
     "call",
     "mask",
+    "tokens",
     "admission",
     "catalog",
     "schema",
@@ -21,12 +22,13 @@ const ROOMS: [&str; 12] = [
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 9] = [
+const FENCES: [(&str, &[&str]); 10] = [
     ("bollard", &["sandbox"]),
     ("yamux", &["sandbox"]),
     ("hickory_resolver", &["sandbox"]),
     ("cedar_policy", &["policy"]),
     ("jsonschema", &["schema"]),
+    ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
     ("rusqlite", &["ledger", "approval"]),
     // The other two name the part of rustls that is called so.

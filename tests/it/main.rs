@@ -24,6 +24,7 @@ mod masking;
 mod names;
 mod native;
 mod ocr;
+mod results;
 mod sandbox;
 mod secrets;
 mod shadow;

@@ -175,7 +175,8 @@ async fn tools_are_listed_in_pages_and_results_read_in_pages() {
     let id = reply.metadata.unwrap().call_id;
     let (mut read, mut offset) = (String::new(), 0);
     loop {
-        let asked = GetResultRequest { call_id: id.clone(), offset, limit: 7 };
+        let asked =
+            GetResultRequest { call_id: id.clone(), offset, limit: 7, ..Default::default() };
         let page = client.get_result(asked).await.unwrap().into_inner();
         assert_eq!(page.total_bytes, reply.json.len() as u64);
         read.push_str(&page.json);
