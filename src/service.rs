@@ -2,6 +2,7 @@
 
 mod arrival;
 mod files;
+mod listing;
 mod policy;
 mod status;
 mod tools;
