@@ -159,12 +159,13 @@ pub enum Code {
     DuplicateCall,
     LedgerUnavailable,
     Draining,
+    Skipped,
     Internal,
 }
 
 impl Code {
     /// Every code, in the order of the proto file.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::UnknownTool,
         Self::SchemaValidationError,
         Self::PolicyDenied,
@@ -186,6 +187,7 @@ impl Code {
         Self::DuplicateCall,
         Self::LedgerUnavailable,
         Self::Draining,
+        Self::Skipped,
         Self::Internal,
     ];
 
@@ -213,6 +215,7 @@ impl Code {
             Self::DuplicateCall => "DUPLICATE_CALL",
             Self::LedgerUnavailable => "LEDGER_UNAVAILABLE",
             Self::Draining => "DRAINING",
+            Self::Skipped => "SKIPPED",
             Self::Internal => "INTERNAL",
         }
     }

@@ -3,6 +3,7 @@
 mod arrival;
 mod files;
 mod native;
+mod listing;
 mod policy;
 mod result;
 mod status;

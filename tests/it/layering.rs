@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "call",
     "mask",
     "tokens",
