@@ -1,7 +1,9 @@
 //! Room 2: which tools exist. Reads manifests, OpenAPI documents and sandbox profiles into one
 //! [`Catalog`], and resolves a call's tool name in it: [`Admitted`] in, [`Resolved`] out.
 
+mod address;
 mod build;
+mod cache;
 mod ceiling;
 mod dialect;
 mod digest;
@@ -39,6 +41,8 @@ use serde_json::Value;
 
 use crate::admission::{Admitted, Limit};
 
+pub(crate) use address::{Network, special};
+pub use cache::Cache;
 pub use ceiling::Ceiling;
 pub use dialect::{Dialect, Export, Loss, export, exported_name, restore};
 pub use envelope::Envelope;

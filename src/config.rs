@@ -43,6 +43,9 @@ pub struct Config {
 pub struct Policies {
     /// The folder; default `/etc/switchboard/policies`.
     pub folder: PathBuf,
+    /// Folder for what is worked out of the policies folder, so that the next start is fast; default
+    /// the ledger's path with `.catalog` added. Only the daemon's user may write it.
+    pub cache: Option<PathBuf>,
     /// A folder with a candidate policy set, `cedar/*.cedar`, that decides beside the active one
     /// without effect; default none.
     pub shadow: Option<PathBuf>,
@@ -50,7 +53,14 @@ pub struct Policies {
 
 impl Default for Policies {
     fn default() -> Self {
-        Self { folder: "/etc/switchboard/policies".into(), shadow: None }
+        Self { folder: "/etc/switchboard/policies".into(), cache: None, shadow: None }
+    }
+}
+
+impl Policies {
+    /// Gives the cache its place beside the ledger, where none is named.
+    fn place(&mut self, ledger: &Path) {
+        self.cache.get_or_insert_with(|| beside(ledger, ".catalog"));
     }
 }
 
@@ -166,6 +176,7 @@ impl Config {
         config.anchor(&folder);
         config.sandbox.name_instance(&config.ledger.path);
         config.approvals.place(&config.ledger.path);
+        config.policies.place(&config.ledger.path);
         config.server.check(&config.admission.identity)?;
         Ok(config)
     }
@@ -180,6 +191,7 @@ impl Config {
         let identity = &mut self.admission.identity;
         let named = [
             &mut self.policies.shadow,
+            &mut self.policies.cache,
             &mut self.server.ready_file,
             &mut self.sandbox.gate.extra_ca,
             &mut identity.tokens,

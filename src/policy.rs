@@ -31,7 +31,7 @@ use cedar_policy::{
 
 use crate::admission::Caller;
 use crate::approval::Grant;
-use crate::catalog::Tool;
+use crate::catalog::{Cache, Tool};
 use crate::schema::Checked;
 
 pub use approvers::Approvers;
@@ -48,6 +48,9 @@ pub use review::{
 use schema::{Prepared, uid};
 use shape::Shape;
 use slice::{Situation, Situations};
+
+/// The cache's name of the sets that were checked.
+const CHECKED: &str = "policies";
 
 /// One policy set, checked against one catalog. Immutable; a reload makes a new one.
 pub struct Policies {
@@ -96,18 +99,41 @@ impl Policies {
     /// repeated `@id`, a missing `@owner`, a template. No policy at all means that every call is
     /// denied; a warning says so.
     pub fn load(root: &Path, tools: &[Arc<Tool>]) -> Result<Self, Error> {
-        Self::build(&mut Files::read(root, "cedar")?, tools)
+        Self::load_cached(root, tools, None)
+    }
+
+    /// As [`Policies::load`]; a set that was checked before, letter by letter the same and against
+    /// the same schema, is not checked again.
+    pub fn load_cached(
+        root: &Path,
+        tools: &[Arc<Tool>],
+        cache: Option<&Cache>,
+    ) -> Result<Self, Error> {
+        Self::build(&mut Files::read(root, "cedar")?, tools, cache)
     }
 
     /// The set of files that were read; takes the policies out of them.
-    fn build(files: &mut Files, tools: &[Arc<Tool>]) -> Result<Self, Error> {
+    fn build(files: &mut Files, tools: &[Arc<Tool>], cache: Option<&Cache>) -> Result<Self, Error> {
         let shapes: Vec<Shape> =
             tools.iter().map(|tool| Shape::of_schema(&tool.input_schema)).collect();
-        let schema_text = schema::print(tools, &shapes);
-        let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
-            .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
-        files.hints(hints.map(|hint| hint.to_string()));
-        files.check(schema, tools)?;
+        let schema_text = schema::print(tools, &shapes, &files.operations());
+        let version = files.version(&schema_text);
+        let mut warnings = files.warnings();
+        let known = cache.and_then(|cache| cache.recall(CHECKED, &version));
+        let known = known.and_then(|bytes| serde_json::from_slice::<Vec<String>>(&bytes).ok());
+        if let Some(known) = known.filter(|_| !files.refused()) {
+            warnings.extend(known);
+        } else {
+            let (schema, hints) = Schema::from_cedarschema_str(&schema_text)
+                .map_err(|error| Error::Schema { reason: files::sentence(&error) })?;
+            files.hints(hints.map(|hint| hint.to_string()));
+            files.check(schema, tools)?;
+            let found = files.warnings().split_off(warnings.len());
+            if let (Some(cache), Ok(bytes)) = (cache, serde_json::to_vec(&found)) {
+                cache.keep(CHECKED, &version, &bytes);
+            }
+            warnings.extend(found);
+        }
         let names = Names::new()?;
         let mut prepared = HashMap::with_capacity(tools.len());
         let situations = Situations::new(std::mem::take(&mut files.policies));
@@ -120,8 +146,8 @@ impl Policies {
             names,
             situations,
             tools: prepared,
-            version: files.version(&schema_text),
-            warnings: files.warnings(),
+            version,
+            warnings,
         })
     }
 

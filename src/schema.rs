@@ -8,6 +8,7 @@ mod notation;
 mod reader;
 mod repair;
 mod shallow;
+mod store;
 mod validator;
 mod violation;
 
@@ -28,6 +29,7 @@ pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
 use notation::translate;
+use store::Slot;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -35,6 +37,8 @@ use violation::explain;
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
 /// Deepest arguments, in levels of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
+/// New tools whose validators are kept from the start; of more, each is made on first use.
+const KEPT: usize = 256;
 const BOUNDS: Bounds = Bounds { bytes: MAX_ARGUMENTS_BYTES, depth: MAX_DEPTH };
 
 /// Arguments that fit their schema, after every repair and default.
@@ -167,10 +171,11 @@ impl Error {
 
 // === impl Schemas ===
 
-/// The compiled validators of a catalog, by the tools' digests.
+/// The validators of a catalog, by the tools' digests. In a large catalog they are made when they are
+/// first used, since most tools of it never are.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    tools: HashMap<String, Arc<Pair>>,
+    tools: HashMap<String, Arc<Slot>>,
 }
 
 impl Schemas {
@@ -182,21 +187,27 @@ impl Schemas {
 
     /// Like [`Schemas::compile`], but takes over what `previous` has of unchanged tools.
     pub fn compile_reusing(tools: &[Arc<Tool>], previous: &Self) -> (Self, Vec<(String, String)>) {
-        let mut compiled = HashMap::with_capacity(tools.len());
-        let mut problems = Vec::new();
-        for tool in tools {
-            let built = match previous.tools.get(&tool.digest) {
-                Some(known) => Ok(Arc::clone(known)),
-                None => Pair::build(tool).map(Arc::new),
-            };
+        let (known, new): (Vec<_>, Vec<_>) =
+            tools.iter().partition(|tool| previous.tools.contains_key(&tool.digest));
+        let keep = new.len() <= KEPT;
+        let (mut compiled, mut problems) = (HashMap::with_capacity(tools.len()), Vec::new());
+        for tool in known {
+            let slot = previous.tools.get(&tool.digest).cloned();
+            compiled.extend(slot.map(|slot| (tool.digest.clone(), slot)));
+        }
+        for (tool, built) in new.iter().zip(store::build_all(&new, keep)) {
             match built {
-                Ok(validators) => {
-                    compiled.insert(tool.digest.clone(), validators);
-                }
+                Ok(slot) => drop(compiled.insert(tool.digest.clone(), Arc::new(slot))),
                 Err(why) => problems.push((tool.name.clone(), why)),
             }
         }
         (Self { tools: compiled }, problems)
+    }
+
+    /// The validators of tools whose schemas are known to compile; each is made on first use.
+    pub fn trust(tools: &[Arc<Tool>]) -> Self {
+        let slot = |tool: &Arc<Tool>| (tool.digest.clone(), Arc::new(Slot::empty(tool)));
+        Self { tools: tools.iter().map(slot).collect() }
     }
 
     /// Checks, and where needed repairs, the arguments of a call, and checks its files.
@@ -234,8 +245,7 @@ impl Schemas {
         arguments_json: &str,
     ) -> Result<Arguments, Error> {
         let compiled = self
-            .tools
-            .get(&tool.digest)
+            .pair(tool)
             .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
         let (value, repairs) = match tool.repair {
@@ -246,10 +256,13 @@ impl Schemas {
         Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
     }
 
+    fn pair(&self, tool: &Tool) -> Option<&Pair> {
+        self.tools.get(&tool.digest).and_then(|slot| slot.pair())
+    }
+
     /// Checks the data of a successful reply against the tool's output schema, if it has one.
     pub fn check_output(&self, tool: &Tool, data: &Value) -> Result<(), Vec<Violation>> {
-        let pair = self.tools.get(&tool.digest);
-        let Some(output) = pair.and_then(|pair| pair.output.as_ref()) else {
+        let Some(output) = self.pair(tool).and_then(|pair| pair.output.as_ref()) else {
             return Ok(());
         };
         let (violations, _) = explain(output, data);

@@ -19,8 +19,8 @@ use crate::admission::Admission;
 use crate::approval::Approvals;
 use crate::config::Config;
 use crate::ledger::Ledger;
-use crate::pipeline::{Pipeline, Snapshot};
-use crate::sandbox::{self, Sandbox};
+use crate::pipeline::Pipeline;
+use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
 use signals::Signals;
 
@@ -68,11 +68,8 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
         tracing::warn!(%error, "tools cannot reach hosts over TLS");
     }
     let sandbox = Sandbox::start(config.sandbox.clone(), tasks.clone(), stop.clone()).await?;
-    let images = sandbox::images(&config.sandbox);
-    let policies = &config.policies.folder;
     // The janitor comes before the pipeline, with which the first container is made.
-    let prepared = Snapshot::load(policies, &|name| images.get(name).cloned(), None)
-        .map(|snapshot| snapshot.shadowed_by(config.policies.shadow.as_deref()))
+    let prepared = reload::first(&config)
         .map_err(Error::from)
         .and_then(|s| Ok((s, janitor::start(&config.sandbox, sandbox.boot())?)));
     if prepared.is_err() {

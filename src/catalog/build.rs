@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::digest::digest;
+use super::digest::{digest, of_all};
 use super::file::Fault;
 use super::{Files, Profile, Repair, Risk, SummaryField, Target, Tier, Tool, files};
 use crate::admission::Limit;
@@ -20,6 +20,8 @@ pub(super) struct Tooling {
     pub(super) input_schema: Value,
     pub(super) output_schema: Option<Value>,
     pub(super) target: Target,
+    /// What [`body`] gives, where it is known already; empty otherwise.
+    pub(super) body: String,
     pub(super) files: Files,
     pub(super) profile: String,
     pub(super) operation: Option<String>,
@@ -47,6 +49,10 @@ pub(super) fn finish(
         return Err(Fault::new("profile", message));
     }
     files::check(&tooling.files, &tooling.target, profile)?;
+    let known = match tooling.body.is_empty() {
+        true => body(&tooling.input_schema, tooling.output_schema.as_ref(), &json!(tooling.target)),
+        false => tooling.body,
+    };
     let mut tool = Tool {
         name: tooling.name,
         description: tooling.description,
@@ -66,18 +72,21 @@ pub(super) fn finish(
         rate: tooling.rate,
         digest: String::new(),
     };
-    tool.digest = digest(&definition(&tool, image));
+    tool.digest = digest(&definition(&tool, &known, image));
     Ok(tool)
 }
 
-/// The whole definition as one value.
-fn definition(tool: &Tool, image: &str) -> Value {
+/// The digest of the large parts of a definition, which do not depend on where it runs.
+pub(super) fn body(input: &Value, output: Option<&Value>, target: &Value) -> String {
+    of_all(&[input, output.unwrap_or(&Value::Null), target])
+}
+
+/// The whole definition as one value, its large parts by their digest.
+fn definition(tool: &Tool, body: &str, image: &str) -> Value {
     json!({
         "name": tool.name,
         "description": tool.description,
-        "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
-        "target": tool.target,
+        "body": body,
         "files": tool.files,
         "profile": *tool.profile,
         "image": image,

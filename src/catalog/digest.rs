@@ -11,6 +11,26 @@ pub(super) fn digest(value: &Value) -> String {
     hex::encode(hash.finalize())
 }
 
+/// The digest of several values, in this order.
+pub(super) fn of_all(values: &[&Value]) -> String {
+    let mut hash = Sha256::new();
+    for value in values {
+        feed(value, &mut hash);
+        hash.update(",");
+    }
+    hex::encode(hash.finalize())
+}
+
+/// The digest of a text, in hex.
+pub(super) fn of_text(text: &str) -> String {
+    of_bytes(text.as_bytes())
+}
+
+/// The digest of bytes, in hex.
+pub(super) fn of_bytes(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
 /// The first `length` hex digits of a text's digest.
 pub(super) fn short(text: &str, length: usize) -> String {
     let mut all = hex::encode(Sha256::digest(text.as_bytes()));

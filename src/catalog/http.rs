@@ -13,7 +13,7 @@ use super::error::Error;
 pub use body::{Body, Field, Format, Shape};
 
 /// How a tool's arguments become an HTTP request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HttpTarget {
     /// Upper-case method.
     pub method: String,
@@ -32,7 +32,7 @@ pub struct HttpTarget {
 }
 
 /// One argument that is sent outside the body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
     /// Name of the argument in the tool's input schema.
     pub argument: String,
@@ -51,7 +51,7 @@ pub struct Parameter {
 }
 
 /// Which part of a request carries a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     /// A piece of the path.
@@ -77,7 +77,7 @@ impl Place {
 }
 
 /// OpenAPI's parameter styles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are OpenAPI's own")]
 pub enum Style {
@@ -88,6 +88,8 @@ pub enum Style {
     SpaceDelimited,
     PipeDelimited,
     DeepObject,
+    /// Swagger 2.0's `tsv`, which OpenAPI 3 has no name for.
+    TabDelimited,
 }
 
 /// One HTTP request, ready to send: what the sandboxed client reads on standard input as JSON.

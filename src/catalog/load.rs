@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::build::{self, Tooling};
+use super::cache::Cache;
 use super::file::{Fault, nearest, read_text};
-use super::openapi::ImportReport;
+use super::openapi::{ImportReport, Note, Origin};
 use super::seccomp::{self, Seccomp};
 use super::{Catalog, Problem, Profile, Tool, ceiling, manifest, openapi, profile, source};
 
@@ -24,6 +25,7 @@ struct Load<'l> {
     root: &'l Path,
     images: Images<'l>,
     previous: Option<(&'l Catalog, Usable<'l>)>,
+    cache: Option<&'l Cache>,
     catalog: Catalog,
     /// Profiles by name, with the id of their image.
     profiles: BTreeMap<String, (Arc<Profile>, String)>,
@@ -47,10 +49,21 @@ impl Catalog {
         images: Images<'_>,
         previous: Option<(&Self, Usable<'_>)>,
     ) -> Self {
+        Self::load_cached(root, images, previous, None)
+    }
+
+    /// As [`Catalog::load_with`]; documents that have not changed are taken from the cache.
+    pub fn load_cached(
+        root: &Path,
+        images: Images<'_>,
+        previous: Option<(&Self, Usable<'_>)>,
+        cache: Option<&Cache>,
+    ) -> Self {
         let mut load = Load {
             root,
             images,
             previous,
+            cache,
             catalog: Self::default(),
             profiles: BTreeMap::new(),
             seccomp: BTreeMap::new(),
@@ -232,7 +245,8 @@ impl Load<'_> {
 
     fn read_source(&mut self, name: &str, stem: &str) -> Result<Vec<Arc<Tool>>, Fault> {
         let text = read_text(&self.root.join(name))?;
-        let (toolings, report) = source::parse(self.root, &text)?;
+        let (toolings, report) =
+            source::parse(self.root, &text, self.cache.map(|cache| (cache, stem)))?;
         let mut tools = Vec::new();
         for tooling in toolings {
             let place = tooling.operation.clone().unwrap_or_default();
@@ -253,6 +267,9 @@ impl Load<'_> {
         for skipped in &report.skipped {
             let place = format!("{} {}", skipped.operation, skipped.place);
             self.problem(name, Fault::new(place, skipped.reason.clone()), false);
+        }
+        for remark in report.remarks.iter().filter(|remark| remark.place.contains("clude.")) {
+            self.problem(name, Fault::new(remark.place.clone(), remark.message.clone()), false);
         }
         if report.operations == 0 {
             let message = format!(
@@ -300,7 +317,22 @@ fn explain(mut fault: Fault, kept: bool) -> Fault {
     fault
 }
 
-/// Reports what an import of a document alone would give, without a policies folder.
-pub fn import(path: &Path) -> ImportReport {
-    openapi::read(path, &openapi::Settings::default()).1
+/// Reports what an import of a document alone would give, without a policies folder: a path, or a
+/// URL over HTTPS. `server` is the base URL for it, where the document has none.
+pub fn import(document: &str, server: Option<&str>) -> ImportReport {
+    let mut settings = openapi::Settings::default();
+    settings.servers.server = server.map(str::to_owned);
+    settings.servers.none_yet = true;
+    let origin = match Origin::url(document) {
+        None => Origin::File(document.into()),
+        Some(Ok(url)) => {
+            settings.servers.location = Some(url.to_string());
+            Origin::Url(url)
+        }
+        Some(Err(message)) => {
+            let error = Some(Note { place: String::new(), message });
+            return ImportReport { error, ..ImportReport::default() };
+        }
+    };
+    openapi::read(&origin, &settings).report
 }

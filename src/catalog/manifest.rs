@@ -90,6 +90,7 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         input_schema,
         output_schema,
         target,
+        body: String::new(),
         files,
         profile: file.profile,
         operation: None,

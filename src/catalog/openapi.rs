@@ -1,33 +1,43 @@
-//! OpenAPI 3.0 and 3.1 documents, JSON or YAML, in; one tool draft for each usable operation out,
-//! and a report on every operation. One bad operation never costs another.
+//! OpenAPI 3.0 and 3.1 and Swagger 2.0 documents, JSON or YAML, in; one tool draft for each usable
+//! operation out, and a report on every operation. One bad operation never costs another.
 
+mod anchors;
 mod body;
 mod document;
+mod extensions;
+mod filter;
 mod flatten;
 mod names;
 mod operation;
 mod parameters;
 mod refs;
+mod remote;
 mod report;
 mod schema;
 mod servers;
+mod swagger;
 mod yaml;
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use document::Document;
+use super::build;
+
+use document::{Document, Version};
 use operation::Subject;
 use refs::Spot;
 use schema::{Converter, Direction};
 
+pub(super) use document::{Input, Origin};
+pub(super) use filter::Filter;
 #[cfg(test)]
 pub(super) use names::from_id as name_of;
 pub(super) use names::{MAX_NAME, is_legal};
 pub(super) use operation::Draft;
+pub(super) use remote::Allowed;
 pub(super) use servers::ServerSettings;
 
 pub(super) use yaml::parse as value;
@@ -35,6 +45,16 @@ pub(super) use yaml::parse as value;
 pub use report::{ImportReport, Imported, Note, Skipped};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// Most operations that one document makes tools of, unless its source says otherwise.
+const MAX_OPERATIONS: usize = 20_000;
+/// Most bytes of referenced schemas in one tool, unless its source says otherwise; in documents of
+/// more than `MANY` operations it is `SMALL_SCHEMA`, so that thousands of tools fit into memory.
+const LARGE_SCHEMA: usize = 256 << 10;
+const SMALL_SCHEMA: usize = 16 << 10;
+const MANY: usize = 2_000;
+/// Operations for which another thread is worth its start.
+const SHARE: usize = 64;
 
 /// How a source wants its document read.
 #[derive(Debug, Clone, Default)]
@@ -46,20 +66,24 @@ pub(super) struct Settings {
     pub(super) exclude: Filter,
     /// Also takes the schemas of good answers over as output schemas.
     pub(super) responses: bool,
+    pub(super) max_operations: Option<usize>,
+    /// In bytes of JSON text.
+    pub(super) max_schema: Option<usize>,
+    /// Hosts that other files may be fetched from.
+    pub(super) references: Allowed,
 }
 
-/// Which operations are meant; an empty list says nothing.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Filter {
-    /// Operation ids, or `METHOD /path` for operations without one.
-    operations: BTreeSet<String>,
-    tags: BTreeSet<String>,
-    methods: BTreeSet<String>,
+/// What came of a document.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) found: Vec<Found>,
+    pub(super) report: ImportReport,
+    /// The files that this came from; `None` when they are not all at hand to look at again.
+    pub(super) inputs: Option<Vec<Input>>,
 }
 
 /// An operation that became a tool.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) name: String,
     /// The operation's id, or its method and path.
@@ -86,59 +110,141 @@ impl Candidate<'_> {
 }
 
 /// Reads a document and makes a draft of each operation that is wanted and usable.
-pub(super) fn read(path: &Path, settings: &Settings) -> (Vec<Found>, ImportReport) {
-    let mut report = ImportReport::default();
-    let document = match Document::open(path) {
-        Ok(document) => document,
-        Err(fault) => {
-            report.error = Some(Note::new(fault.place, fault.message));
-            return (Vec::new(), report);
+pub(super) fn read(origin: &Origin, settings: &Settings) -> Read {
+    match Document::open(origin, &settings.references) {
+        Ok(document) => {
+            let (found, report) = read_document(&document, settings);
+            let folder = match origin {
+                Origin::File(path) => path.parent().and_then(|path| path.canonicalize().ok()),
+                Origin::Url(_) => None,
+            };
+            let inputs = folder.and_then(|folder| document.inputs(&folder));
+            Read { found, report, inputs }
         }
-    };
+        Err(fault) => {
+            let error = Some(Note::new(fault.place, fault.message));
+            let report = ImportReport { error, ..ImportReport::default() };
+            Read { found: Vec::new(), report, inputs: None }
+        }
+    }
+}
+
+fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, ImportReport) {
+    let mut report = ImportReport::default();
     let root = Spot::new(0, "", document.root(0));
-    let text = |value: Option<&Value>| value.map(plain).unwrap_or_default();
-    report.title = text(root.value.get("info").and_then(|info| info.get("title")));
-    report.openapi = text(root.value.get("openapi"));
-    report.ignored = root.get("webhooks").map_or(0, |hooks| hooks.members().count());
-    let candidates = gather(&document, &root, &mut report);
+    introduce(document, &root, &mut report);
+    let candidates = gather(document, &root, &mut report);
     report.operations = candidates.len() + report.skipped.len();
     let names = name_all(&candidates, &settings.prefix);
-    let mut found = Vec::new();
+    filter::check(settings, &candidates, &mut report);
+    let mut chosen = Vec::new();
     for (candidate, name) in candidates.iter().zip(names) {
         let callbacks = candidate.operation.get("callbacks");
         report.ignored += callbacks.map_or(0, |all| all.members().count());
-        if !wanted(candidate, settings) {
+        if filter::wanted(candidate, settings) {
+            chosen.push((candidate, name));
+        } else {
             report.excluded += 1;
-            continue;
-        }
-        match make(&document, &root, candidate, settings) {
-            Ok(mut draft) => {
-                report.imported.push(Imported {
-                    tool: name.clone(),
-                    operation: candidate.label(),
-                    method: candidate.method.clone(),
-                    path: candidate.path.to_owned(),
-                    adapted: std::mem::take(&mut draft.notes),
-                });
-                found.push(Found { name, operation: candidate.label(), draft });
-            }
-            Err(reason) => report.skipped.push(Skipped {
-                operation: candidate.label(),
-                place: reason.place,
-                reason: reason.message,
-            }),
         }
     }
+    let most = settings.max_operations.unwrap_or(MAX_OPERATIONS);
+    if chosen.len() > most {
+        report.error = Some(too_many(report.operations, chosen.len(), most));
+        return (Vec::new(), report);
+    }
+    let room = settings.max_schema.unwrap_or(match chosen.len() {
+        ..=MANY => LARGE_SCHEMA,
+        _ => SMALL_SCHEMA,
+    });
+    let made = make_all(&chosen, |candidate| make(document, &root, candidate, (settings, room)));
+    let mut found = Vec::with_capacity(made.len());
+    for ((candidate, name), made) in chosen.into_iter().zip(made) {
+        found.extend(enter(&mut report, candidate, name, made));
+    }
     (found, report)
+}
+
+/// What the report says of the document before its operations are looked at.
+fn introduce(document: &Document, root: &Spot<'_>, report: &mut ImportReport) {
+    let text = |value: Option<&Value>| value.map(plain).unwrap_or_default();
+    report.title = text(root.value.get("info").and_then(|info| info.get("title")));
+    report.openapi = text(root.value.get("openapi").or_else(|| root.value.get("swagger")));
+    report.ignored = root.get("webhooks").map_or(0, |hooks| hooks.members().count());
+    if document.version == Version::V20 {
+        let message = "is Swagger 2.0; read as OpenAPI 3.0: body and form parameters as bodies, \
+                       `collectionFormat` as styles, `host`, `basePath` and `schemes` as servers";
+        report.remarks.push(Note::new("#/swagger", message));
+    }
+}
+
+fn too_many(all: usize, wanted: usize, most: usize) -> Note {
+    let message = format!(
+        "has {all} operations, of which {wanted} are wanted, and at most {most} may be; narrow it \
+         with `include` and `exclude` (tags, methods, paths, operations), or raise `max_operations`"
+    );
+    Note::new("/paths", message)
+}
+
+/// Makes a draft of each, in order; many are shared out over the processors.
+fn make_all<'c, T: Sync>(
+    chosen: &[(&'c T, String)],
+    make: impl Fn(&'c T) -> Result<Draft, Note> + Sync,
+) -> Vec<Result<Draft, Note>> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(8);
+    if threads < 2 || chosen.len() < SHARE {
+        return chosen.iter().map(|(one, _)| make(one)).collect();
+    }
+    let share = chosen.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = chosen
+            .chunks(share)
+            .map(|part| {
+                let make = &make;
+                let part: Vec<&'c T> = part.iter().map(|(one, _)| *one).collect();
+                (part.clone(), scope.spawn(move || part.into_iter().map(make).collect::<Vec<_>>()))
+            })
+            .collect();
+        let ended = parts.into_iter().flat_map(|(part, thread)| {
+            // A thread that panicked is tried again here, where the panic has its place.
+            thread.join().unwrap_or_else(|_panic| part.into_iter().map(&make).collect())
+        });
+        ended.collect()
+    })
+}
+
+/// Enters one operation into the report.
+fn enter(
+    report: &mut ImportReport,
+    candidate: &Candidate<'_>,
+    name: String,
+    made: Result<Draft, Note>,
+) -> Option<Found> {
+    let operation = candidate.label();
+    match made {
+        Ok(mut draft) => {
+            report.imported.push(Imported {
+                tool: name.clone(),
+                operation: operation.clone(),
+                method: candidate.method.clone(),
+                path: candidate.path.to_owned(),
+                adapted: std::mem::take(&mut draft.notes),
+            });
+            Some(Found { name, operation, draft })
+        }
+        Err(Note { place, message: reason }) => {
+            report.skipped.push(Skipped { operation, place, reason });
+            None
+        }
+    }
 }
 
 fn make<'a>(
     document: &'a Document,
     root: &Spot<'a>,
     candidate: &Candidate<'a>,
-    settings: &Settings,
+    (settings, room): (&Settings, usize),
 ) -> Result<Draft, Note> {
-    let mut converter = Converter::new(document, Direction::Request);
+    let mut converter = Converter::new(document, Direction::Request, room);
     if candidate.method == "TRACE" {
         let message = "is a TRACE operation, which would send secrets back";
         return Err(converter.reason(&candidate.operation, message));
@@ -154,6 +260,11 @@ fn make<'a>(
     if settings.responses {
         draft.output_schema = operation::output(&subject, &converter);
     }
+    draft.digest = build::body(
+        &draft.input_schema,
+        draft.output_schema.as_ref(),
+        &serde_json::json!({ "http": draft.target }),
+    );
     Ok(draft)
 }
 
@@ -215,32 +326,6 @@ fn name_all(candidates: &[Candidate<'_>], prefix: &str) -> Vec<String> {
         }
     };
     candidates.iter().map(name).collect()
-}
-
-fn wanted(candidate: &Candidate<'_>, settings: &Settings) -> bool {
-    let label = candidate.label();
-    let tags: Vec<&str> = candidate
-        .operation
-        .get("tags")
-        .iter()
-        .flat_map(Spot::items)
-        .filter_map(|tag| tag.value.as_str())
-        .collect();
-    let matches = |filter: &Filter| {
-        let short = format!("{} {}", candidate.method, candidate.path);
-        [
-            (!filter.operations.is_empty())
-                .then(|| filter.operations.contains(&label) || filter.operations.contains(&short)),
-            (!filter.tags.is_empty()).then(|| tags.iter().any(|tag| filter.tags.contains(*tag))),
-            (!filter.methods.is_empty()).then(|| {
-                let same = |method: &String| method.eq_ignore_ascii_case(&candidate.method);
-                filter.methods.iter().any(same)
-            }),
-        ]
-    };
-    let included = matches(&settings.include).into_iter().flatten().all(|yes| yes);
-    let excluded = matches(&settings.exclude).into_iter().flatten().any(|yes| yes);
-    included && !excluded
 }
 
 fn plain(value: &Value) -> String {

@@ -1,6 +1,8 @@
 //! OpenAPI sources: one TOML file that names a document and says how its operations are to be run.
 //! The file's text in, tools out, each with what the file says about it.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -8,9 +10,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::build::Tooling;
+use super::cache::Cache;
 use super::file::{Fault, locate, nearest, parse_toml};
-use super::openapi::{self, Filter, Found, ImportReport, ServerSettings, Settings};
-use super::units::Span;
+use super::openapi::{
+    self, Allowed, Filter, Found, ImportReport, Origin, Read, ServerSettings, Settings,
+};
+use super::units::{Size, Span};
 use super::{Files, Repair, Risk, SummaryField, Target};
 use crate::admission::Limit;
 
@@ -21,8 +26,11 @@ const MAX_PREFIX: usize = 24;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceFile {
-    /// Path of the document, inside the policies folder.
+    /// Path of the document, inside the policies folder, or its URL (HTTPS).
     document: String,
+    /// Hosts, or `host:port`, that references may be fetched from, once at each load; default none.
+    #[serde(default)]
+    references: Vec<String>,
     profile: String,
     /// Base URL, instead of the document's own servers.
     server: Option<String>,
@@ -36,6 +44,11 @@ struct SourceFile {
     include: Filter,
     #[serde(default)]
     exclude: Filter,
+    /// Most operations that may become tools; default 20,000.
+    max_operations: Option<usize>,
+    /// Most bytes of schemas that one tool's arguments refer to; what lies beyond takes any value.
+    /// Default 256 KiB, and 16 KiB in a document of more than 2,000 operations.
+    max_schema: Option<Size>,
     /// Checks answers against the document's response schemas. Off, as many documents are wrong.
     #[serde(default)]
     check_output: bool,
@@ -71,28 +84,44 @@ struct Particulars {
     calls_in_flight: Option<NonZeroU32>,
 }
 
-/// Reads a source and its document.
-pub(super) fn parse(root: &Path, text: &str) -> Result<(Vec<Tooling>, ImportReport), Fault> {
+/// Reads a source and its document; `cached` has the cache, and the name of the source in it.
+pub(super) fn parse(
+    root: &Path,
+    text: &str,
+    cached: Option<(&Cache, &str)>,
+) -> Result<(Vec<Tooling>, ImportReport), Fault> {
     let mut file: SourceFile = parse_toml(text)?;
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
     if file.prefix.len() > MAX_PREFIX || !file.prefix.bytes().all(legal) {
         let message = format!("must be at most {MAX_PREFIX} characters of `A-Z a-z 0-9 _ . -`");
         return Err(Fault::new("prefix", message));
     }
-    let path =
-        locate(root, &file.document).map_err(|fault| Fault::new("document", fault.message))?;
+    let origin = match Origin::url(&file.document) {
+        Some(url) => Origin::Url(url.map_err(|why| Fault::new("document", why))?),
+        None => Origin::File(
+            locate(root, &file.document).map_err(|fault| Fault::new("document", fault.message))?,
+        ),
+    };
     let settings = Settings {
         servers: ServerSettings {
             server: file.server.take(),
-            location: file.location.take(),
+            location: file.location.take().or_else(|| match &origin {
+                Origin::Url(url) => Some(url.to_string()),
+                Origin::File(_) => None,
+            }),
             variables: std::mem::take(&mut file.variables),
+            none_yet: false,
         },
         prefix: std::mem::take(&mut file.prefix),
         include: std::mem::take(&mut file.include),
         exclude: std::mem::take(&mut file.exclude),
         responses: file.check_output,
+        references: Allowed::parse(&file.references)
+            .map_err(|why| Fault::new("references", why))?,
+        max_operations: file.max_operations,
+        max_schema: file.max_schema.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX)),
     };
-    let (found, report) = openapi::read(&path, &settings);
+    let (found, report) = read(&origin, &settings, text, cached);
     if let Some(error) = &report.error {
         let message = format!("`{}` {}", file.document, error.message);
         return Err(Fault::new(error.place.clone(), message));
@@ -115,6 +144,33 @@ pub(super) fn parse(root: &Path, text: &str) -> Result<(Vec<Tooling>, ImportRepo
         })
         .collect();
     Ok((tools, report))
+}
+
+/// What the document gives, from the cache when nothing of it has changed.
+fn read(
+    origin: &Origin,
+    settings: &Settings,
+    text: &str,
+    cached: Option<(&Cache, &str)>,
+) -> (Vec<Found>, ImportReport) {
+    let whole = |read: Read| (read.found, read.report);
+    let (Origin::File(path), Some((cache, stem))) = (origin, cached) else {
+        return whole(openapi::read(origin, settings));
+    };
+    let name = format!("openapi.{stem}");
+    let key = format!("{}\n{text}", path.display());
+    if let Some(bytes) = cache.recall(&name, &key)
+        && let Some(known) = stored::read(&bytes, path)
+    {
+        return known;
+    }
+    let read = openapi::read(origin, settings);
+    if let (Some(inputs), None) = (&read.inputs, &read.report.error)
+        && let Some(bytes) = stored::write(&read.found, &read.report, inputs)
+    {
+        cache.keep(&name, &key, &bytes);
+    }
+    whole(read)
 }
 
 /// Operations that were skipped may be named too: the file then works again when they do.
@@ -140,6 +196,7 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
         input_schema: draft.input_schema,
         output_schema: draft.output_schema,
         target: Target::Http(draft.target),
+        body: draft.digest,
         files: Files::default(),
         profile: own.profile.unwrap_or_else(|| file.profile.clone()),
         operation: Some(found.operation),

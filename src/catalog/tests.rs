@@ -14,7 +14,7 @@ mod summary;
 use serde_json::{Value, json};
 
 use super::http::HttpRequest;
-use super::openapi::{self, Found, ImportReport, Settings};
+use super::openapi::{self, Found, ImportReport, Origin, Settings};
 
 /// Reads a document given as text, at a server that is set.
 fn read(text: &str) -> (Vec<Found>, ImportReport) {
@@ -27,7 +27,8 @@ fn read_with(text: &str, settings: &Settings) -> (Vec<Found>, ImportReport) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("document.yaml");
     std::fs::write(&path, text).unwrap();
-    openapi::read(&path, settings)
+    let read = openapi::read(&Origin::File(path), settings);
+    (read.found, read.report)
 }
 
 /// A document with one operation, given its method, path and YAML lines.

@@ -1,6 +1,6 @@
 //! `switchboard tools`: list and show ask a daemon, lint and import read files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -61,8 +61,11 @@ pub(super) struct Lint {
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The OpenAPI document, JSON or YAML.
-    document: PathBuf,
+    /// The OpenAPI or Swagger document, JSON or YAML: a path, or a URL over HTTPS.
+    document: String,
+    /// Base URL of its operations, where the document names none.
+    #[arg(long)]
+    server: Option<String>,
     /// The whole report as one line of JSON.
     #[arg(long)]
     json: bool,
@@ -136,7 +139,7 @@ fn lint(options: &Lint) -> Result<ExitCode, Failed> {
 }
 
 fn import(options: &Import) -> Result<ExitCode, Failed> {
-    let report = catalog::import(&options.document);
+    let report = catalog::import(&options.document, options.server.as_deref());
     if let Some(note) = &report.error {
         return Err(Failed::usage(format!("{} {}", note.place, note.message)));
     }
@@ -151,19 +154,22 @@ fn import(options: &Import) -> Result<ExitCode, Failed> {
         let tool = done.tool.clone();
         rows.push(vec![outcome.to_owned(), done.operation.clone(), tool, notes.join("; ")]);
     }
+    let remark = |note: &catalog::Note| format!("{}: {}", note.place, note.message);
     for left in &report.skipped {
         let notes = format!("{}: {}", left.place, left.reason);
         rows.push(vec!["skipped".to_owned(), left.operation.clone(), String::new(), notes]);
     }
     print::table(&rows)?;
     print::text(&format!(
-        "{} operations: {} imported, {} skipped; {} webhooks and callbacks are no tools",
+        "{}{} operations: {} imported ({} of them adapted), {} skipped; {} webhooks and callbacks are no tools",
+        report.remarks.iter().map(|note| remark(note) + "\n").collect::<String>(),
         report.operations,
         report.imported.len(),
+        report.imported.iter().filter(|done| !done.adapted.is_empty()).count(),
         report.skipped.len(),
         report.ignored
     ))?;
-    let name = options.document.file_name().unwrap_or_default().to_string_lossy();
+    let name = Path::new(&options.document).file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').next().unwrap_or_default();
     print::text(&format!(
         "\nNothing was changed. To use it, copy the document to openapi/ in the policies folder, and \

@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use moka::sync::Cache;
 
 use crate::admission::Caller;
-use crate::catalog::{Catalog, Index, Problem, Search, SearchFound, Tool, Usable};
+use crate::catalog::{self, Catalog, Index, Problem, Search, SearchFound, Tool, Usable};
 use crate::policy::{self, Approvers, Policies};
 use crate::schema::Schemas;
 
+/// The cache's name of the catalogs whose schemas were compiled.
+const COMPILED: &str = "schemas";
 /// Callers of whom it is remembered which tools they may know.
 const CALLERS: u64 = 1024;
 
@@ -45,12 +47,19 @@ impl Snapshot {
         images: &dyn Fn(&str) -> Option<String>,
         previous: Option<(&Self, Usable<'_>)>,
     ) -> Result<Self, policy::Error> {
+        Self::load_cached(folder, images, previous, None)
+    }
+
+    /// As [`Snapshot::load`]; what has not changed since an earlier load is taken from the cache.
+    pub fn load_cached(
+        folder: &Path,
+        images: &dyn Fn(&str) -> Option<String>,
+        previous: Option<(&Self, Usable<'_>)>,
+        cache: Option<&catalog::Cache>,
+    ) -> Result<Self, policy::Error> {
         let last = previous.map(|(last, usable)| (&last.catalog, usable));
-        let catalog = Catalog::load_with(folder, images, last);
-        let (schemas, failed) = match previous {
-            Some((last, _)) => Schemas::compile_reusing(catalog.tools(), &last.schemas),
-            None => Schemas::compile(catalog.tools()),
-        };
+        let catalog = Catalog::load_cached(folder, images, last, cache);
+        let (schemas, failed) = compile(&catalog, previous.map(|(last, _)| &last.schemas), cache);
         let unusable: Vec<Problem> = failed
             .iter()
             .map(|(tool, why)| Problem {
@@ -61,7 +70,7 @@ impl Snapshot {
             })
             .collect();
         let catalog = catalog.without(&failed);
-        let policies = Policies::load(folder, catalog.tools())?;
+        let policies = Policies::load_cached(folder, catalog.tools(), cache)?;
         let approvers = Approvers::load(folder, catalog.tools())?;
         let shown = Cache::new(CALLERS);
         let tokens = catalog.tools().iter().map(|_| OnceLock::new()).collect();
@@ -131,4 +140,28 @@ impl Snapshot {
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.catalog.problems().iter().chain(&self.unusable)
     }
+}
+
+/// The validators of a catalog, and the tools whose schemas do not compile. Of a catalog that was
+/// compiled before, only that is remembered, and each validator is made on first use.
+fn compile(
+    catalog: &Catalog,
+    previous: Option<&Schemas>,
+    cache: Option<&catalog::Cache>,
+) -> (Schemas, Vec<(String, String)>) {
+    let (tools, digest) = (catalog.tools(), catalog.digest());
+    if let Some(previous) = previous {
+        return Schemas::compile_reusing(tools, previous);
+    }
+    let known = cache.and_then(|cache| cache.recall(COMPILED, digest));
+    if let Some(Ok(failed)) =
+        known.map(|bytes| serde_json::from_slice::<Vec<(String, String)>>(&bytes))
+    {
+        return (Schemas::trust(tools), failed);
+    }
+    let (schemas, failed) = Schemas::compile(tools);
+    if let (Some(cache), Ok(bytes)) = (cache, serde_json::to_vec(&failed)) {
+        cache.keep(COMPILED, digest, &bytes);
+    }
+    (schemas, failed)
 }

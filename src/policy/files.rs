@@ -1,7 +1,7 @@
 //! The folder of Cedar files in, one checked policy set out. One policy that cannot be used refuses
 //! the whole set, so that no fewer denies hold than were written. It decides nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use cedar_policy::{
 use miette::Diagnostic;
 use sha2::{Digest, Sha256};
 
+use super::schema::OPERATION;
 use super::slice::is_guard;
 use super::{Error, Finding, Severity};
 use crate::catalog::Tool;
@@ -212,9 +213,27 @@ impl Files {
         self.findings.push(finding.at(&place.file, Some(place.line)).of(id));
     }
 
+    /// The groups of single operations that the policies name.
+    pub(super) fn operations(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for place in self.places.values() {
+            for (at, _) in place.text.match_indices(OPERATION) {
+                let quoted = place.text.get(..at).is_some_and(|before| before.ends_with('"'));
+                let name = place.text.get(at..).and_then(|rest| rest.split('"').next());
+                found.extend(name.filter(|_| quoted).map(str::to_owned));
+            }
+        }
+        found
+    }
+
     /// What Cedar says to the schema itself.
     pub(super) fn hints(&mut self, hints: impl Iterator<Item = String>) {
         self.findings.extend(hints.map(|hint| Finding::new(Severity::Warning, "schema", hint)));
+    }
+
+    /// Whether something that was found refuses the set.
+    pub(super) fn refused(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
     /// The warnings, one line each.

@@ -162,7 +162,7 @@ impl Review {
         let catalog = catalog.without(&broken);
         let mut files = Files::read(root, "cedar")?;
         let rules = files.policies.iter().map(|policy| Rule::new(policy, &files)).collect();
-        let policies = match Policies::build(&mut files, catalog.tools()) {
+        let policies = match Policies::build(&mut files, catalog.tools(), None) {
             Ok(policies) => Ok(policies),
             Err(Error::Invalid { problems }) => Err(problems),
             Err(error) => return Err(error),

@@ -1,7 +1,7 @@
 //! The catalog in, Cedar's view of it out: the schema that policies are checked against, as text
 //! for a reviewer, and for each tool the fixed parts of a decision.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cedar_policy::{
@@ -80,8 +80,14 @@ const COMMON: &str = "\
   action \"risk:read\", \"risk:write\", \"risk:destructive\", \"risk:outbound\";
 ";
 
-/// The schema of a catalog, in Cedar's syntax. `shapes` belong to `tools`, one by one.
-pub(super) fn print(tools: &[Arc<Tool>], shapes: &[Shape]) -> String {
+/// The schema of a catalog, in Cedar's syntax. `shapes` belong to `tools`, one by one; `operations`
+/// are the groups of single operations that policies name: thousands that none names would cost a
+/// start its time.
+pub(super) fn print(
+    tools: &[Arc<Tool>],
+    shapes: &[Shape],
+    operations: &BTreeSet<String>,
+) -> String {
     let mut out = format!("{CALLERS}{COMMON}");
     let sources = sources(tools, &mut out);
     for source in &sources {
@@ -89,8 +95,15 @@ pub(super) fn print(tools: &[Arc<Tool>], shapes: &[Shape]) -> String {
         quote(&group_of_source(source), &mut out);
         out.push_str(";\n");
     }
+    let groups: BTreeSet<String> =
+        tools.iter().filter_map(|tool| group_of_operation(tool)).collect();
+    for group in groups.intersection(operations) {
+        out.push_str("  action ");
+        quote(group, &mut out);
+        out.push_str(";\n");
+    }
     for (tool, shape) in tools.iter().zip(shapes) {
-        print_tool(tool, shape, &mut out);
+        print_tool(tool, shape, operations, &mut out);
     }
     out.push_str("}\n");
     out
@@ -117,13 +130,17 @@ fn sources<'t>(tools: &'t [Arc<Tool>], out: &mut String) -> BTreeSet<&'t str> {
     sources
 }
 
-fn print_tool(tool: &Tool, shape: &Shape, out: &mut String) {
+fn print_tool(tool: &Tool, shape: &Shape, operations: &BTreeSet<String>, out: &mut String) {
     out.push_str("\n  action ");
     quote(&tool.name, out);
     out.push_str(" in [");
     quote(group_of_risk(tool.risk), out);
     out.push_str(", ");
     quote(&group_of_source(&tool.source), out);
+    if let Some(group) = group_of_operation(tool).filter(|group| operations.contains(group)) {
+        out.push_str(", ");
+        quote(&group, out);
+    }
     out.push_str("] appliesTo {\n    principal: Caller, resource: Source,\n    context: { input: ");
     shape.print(out);
     out.push_str(", session: Session, sandbox: Sandbox, files: Files");
@@ -144,13 +161,18 @@ fn group_of_source(source: &str) -> String {
     format!("source:{source}")
 }
 
-/// The action of a tool, and its groups.
-pub(super) fn actions(tool: &Tool, names: &Names) -> [EntityUid; 3] {
-    [
-        uid(&names.action, &tool.name),
-        uid(&names.action, group_of_risk(tool.risk)),
-        uid(&names.action, &group_of_source(&tool.source)),
-    ]
+/// The beginning of the group of an operation; its full id follows, however its tool is called.
+pub(super) const OPERATION: &str = "operation:";
+
+fn group_of_operation(tool: &Tool) -> Option<String> {
+    tool.operation.as_ref().map(|operation| format!("{OPERATION}{operation}"))
+}
+
+/// The action of a tool, itself first, then its groups.
+pub(super) fn actions(tool: &Tool, names: &Names) -> Vec<EntityUid> {
+    let groups = [group_of_risk(tool.risk).to_owned(), group_of_source(&tool.source)];
+    let all = std::iter::once(tool.name.clone()).chain(groups).chain(group_of_operation(tool));
+    all.map(|id| uid(&names.action, &id)).collect()
 }
 
 /// The fixed parts of a tool's decisions.
@@ -160,14 +182,15 @@ pub(super) fn prepare(
     names: &Names,
     situations: &Situations,
 ) -> Result<Prepared, Error> {
-    let actions @ [action, risk, source] = &actions(tool, names);
+    let actions = actions(tool, names);
+    let action = uid(&names.action, &tool.name);
     let resource = uid(&names.source, &tool.source);
     Ok(Prepared {
         digest: tool.digest.clone(),
-        policies: situations.of_tool(actions, &resource),
+        policies: situations.of_tool(&actions, &resource),
         resource,
-        entity: Entity::new_no_attrs(action.clone(), HashSet::from([risk.clone(), source.clone()])),
-        action: action.clone(),
+        entity: Entity::new_no_attrs(action.clone(), actions.into_iter().skip(1).collect()),
+        action,
         shape,
         sandbox: envelope(&tool.profile)?,
     })

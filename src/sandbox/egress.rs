@@ -2,7 +2,6 @@
 //! ends. A byte stream and the profile's rules in; allowed exchanges out, each attempt on the
 //! call's [`Trail`]. It follows no redirect; secrets are added here and masked in what comes back.
 
-mod address;
 mod body;
 mod dial;
 mod exchange;

@@ -9,12 +9,32 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 use super::Daemon;
-use crate::catalog::{Profile, Usable};
+use crate::catalog::{Cache, Profile, Usable};
+use crate::config::{Config, Policies};
 use crate::pipeline::Snapshot;
-use crate::sandbox;
+use crate::{policy, sandbox};
 
 /// Changes come in bursts; a load starts when none has come for this long.
 const QUIET: Duration = Duration::from_millis(150);
+
+/// What a start loads.
+pub(super) fn first(config: &Config) -> Result<Snapshot, policy::Error> {
+    let images = sandbox::images(&config.sandbox);
+    let image = |name: &str| images.get(name).cloned();
+    let cache = cache(&config.policies);
+    let loaded = Snapshot::load_cached(&config.policies.folder, &image, None, cache.as_ref())?;
+    Ok(loaded.shadowed_by(config.policies.shadow.as_deref()))
+}
+
+/// The cache; without one everything is worked out anew, which only takes longer.
+fn cache(policies: &Policies) -> Option<Cache> {
+    let folder = policies.cache.as_deref().filter(|folder| !folder.as_os_str().is_empty())?;
+    Cache::open(folder)
+        .inspect_err(|error| {
+            tracing::warn!(folder = %folder.display(), %error, "there is no cache of the catalog");
+        })
+        .ok()
+}
 
 /// Watches in a task of the daemon until it stops.
 pub(super) fn watch(daemon: &Daemon, hangup: Signal) {
@@ -84,7 +104,9 @@ fn load(daemon: &Daemon) {
     let image = |name: &str| images.get(name).cloned();
     let usable = |profile: &Arc<Profile>| daemon.sandbox.check(profile);
     let last = Some((&*previous, &usable as Usable<'_>));
-    let outcome = match Snapshot::load(&daemon.config.policies.folder, &image, last) {
+    let policies = &daemon.config.policies;
+    let cache = cache(policies);
+    let outcome = match Snapshot::load_cached(&policies.folder, &image, last, cache.as_ref()) {
         Ok(snapshot) => {
             let shadow = daemon.config.policies.shadow.as_deref();
             daemon.pipeline.replace(snapshot.shadowed_by(shadow));

@@ -32,7 +32,7 @@ const FENCES: [(&str, &[&str]); 10] = [
     ("governor", &["admission"]),
     ("rusqlite", &["ledger", "approval"]),
     // The other two name the part of rustls that is called so.
-    ("ring", &["ledger", "sandbox", "server"]),
+    ("ring", &["catalog", "ledger", "sandbox", "server"]),
     ("tonic", &["service", "server", "proto", "cli"]),
 ];
 const LINES: usize = 450;

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::style::{self, scalar};
@@ -12,7 +12,7 @@ use crate::catalog::digest::short;
 use crate::catalog::error::Error;
 
 /// How a request's body is made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
     /// The Content-Type that is sent.
     pub media: String,
@@ -25,7 +25,7 @@ pub struct Body {
 }
 
 /// How a body's value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// JSON text.
@@ -41,7 +41,7 @@ pub enum Format {
 }
 
 /// Which arguments make a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
     /// An object of these arguments.
@@ -53,7 +53,7 @@ pub enum Shape {
 }
 
 /// One member of a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Name of the argument in the tool's input schema.
     pub argument: String,
@@ -63,10 +63,14 @@ pub struct Field {
     pub style: Style,
     /// Whether each item is written by itself in a form.
     pub explode: bool,
+    /// Leaves URL characters such as `/` and `:` in a form's value as they are.
+    pub reserved: bool,
     /// Writes the value as JSON text in a form.
     pub json: bool,
     /// The argument is base64 and the bytes are sent as a file (multipart only).
     pub bytes: bool,
+    /// Content-Type of its part (multipart only); `None` for the usual one.
+    pub media: Option<String>,
 }
 
 impl Field {
@@ -77,9 +81,36 @@ impl Field {
             name: name.to_owned(),
             style: Style::Form,
             explode: true,
+            reserved: false,
             json: false,
             bytes: false,
+            media: None,
         }
+    }
+
+    /// Head and content of one multipart part.
+    fn part(&self, item: &Value) -> Result<(String, Vec<u8>), Error> {
+        let name = quote(&self.name);
+        let head = format!("Content-Disposition: form-data; name=\"{name}\"");
+        let typed = |head: &str, usual: &str| {
+            let media = self.media.as_deref().unwrap_or(usual);
+            format!("{head}\r\nContent-Type: {media}")
+        };
+        if self.bytes {
+            let head = format!("{head}; filename=\"{name}\"");
+            let bytes = decode(&self.argument, item)?;
+            return Ok((typed(&head, "application/octet-stream"), bytes));
+        }
+        let json = self.media.as_deref().is_some_and(is_json);
+        Ok(match (scalar(item), &self.media) {
+            (Some(text), None) => (head, text.into_owned().into_bytes()),
+            (Some(text), Some(_)) if !json => {
+                (typed(&head, "text/plain"), text.into_owned().into_bytes())
+            }
+            (Some(_) | None, _) => {
+                (typed(&head, "application/json"), item.to_string().into_bytes())
+            }
+        })
     }
 
     fn parameter(&self) -> Parameter {
@@ -89,7 +120,7 @@ impl Field {
             place: Place::Query,
             style: self.style,
             explode: self.explode,
-            reserved: false,
+            reserved: self.reserved,
             json: self.json,
         }
     }
@@ -178,27 +209,19 @@ impl Body {
     fn write_parts(&self, given: &[(&Field, &Value)]) -> Result<Content, Error> {
         let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
         for (field, value) in given {
-            let items = match value {
-                Value::Null => continue,
-                Value::Array(items) if !field.json => items.iter().collect(),
-                other => vec![*other],
-            };
-            let name = quote(&field.name);
-            for item in items {
-                let head = format!("Content-Disposition: form-data; name=\"{name}\"");
-                parts.push(match (field.bytes, scalar(item)) {
-                    (true, _) => (
-                        format!(
-                            "{head}; filename=\"{name}\"\r\nContent-Type: application/octet-stream"
-                        ),
-                        decode(&field.argument, item)?,
-                    ),
-                    (false, Some(text)) => (head, text.into_owned().into_bytes()),
-                    (false, None) => (
-                        format!("{head}\r\nContent-Type: application/json"),
-                        item.to_string().into_bytes(),
-                    ),
-                });
+            match value {
+                Value::Null => {}
+                Value::Array(items) if !field.json && !field.bytes && !field.explode => {
+                    let text = style::joined(field.style, value).map(Value::String);
+                    let whole = text.unwrap_or_else(|| Value::Array(items.clone()));
+                    parts.push(field.part(&whole)?);
+                }
+                Value::Array(items) if !field.json => {
+                    for item in items {
+                        parts.push(field.part(item)?);
+                    }
+                }
+                other => parts.push(field.part(other)?),
             }
         }
         Ok(self.join_parts(&parts))
@@ -218,6 +241,12 @@ impl Body {
         bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
         Content { media: format!("multipart/form-data; boundary={boundary}"), bytes }
     }
+}
+
+/// Whether a part of this media type holds JSON text.
+fn is_json(media: &str) -> bool {
+    let base = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    base == "application/json" || base.ends_with("+json")
 }
 
 fn decode(argument: &str, value: &Value) -> Result<Vec<u8>, Error> {

@@ -28,6 +28,35 @@ const RESERVED: &AsciiSet = &STRICT
 /// Literal text of a path template: what may stand in a path stays, escapes included.
 const LITERAL: &AsciiSet = &RESERVED.remove(b'&').remove(b'+').remove(b'%').remove(b'\'').add(b'?');
 
+/// What stands between the items of a list that is written as one value.
+fn separator(style: Style) -> &'static str {
+    match style {
+        Style::SpaceDelimited => " ",
+        Style::PipeDelimited => "|",
+        Style::TabDelimited => "\t",
+        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
+    }
+}
+
+/// The same, where it stands in a URL.
+fn encoded_separator(style: Style) -> &'static str {
+    match style {
+        Style::SpaceDelimited => "%20",
+        Style::PipeDelimited => "%7C",
+        Style::TabDelimited => "%09",
+        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
+    }
+}
+
+/// A list or an object as one text, not encoded; `None` when it holds what is no text.
+pub(super) fn joined(style: Style, value: &Value) -> Option<String> {
+    let texts = match value {
+        Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>()?,
+        other => vec![scalar(other)?],
+    };
+    Some(texts.join(separator(style)))
+}
+
 /// The shapes that styles are defined for.
 pub(super) enum Values<'v> {
     One(Cow<'v, str>),
@@ -133,7 +162,8 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
         | Style::Form
         | Style::SpaceDelimited
         | Style::PipeDelimited
-        | Style::DeepObject => items.join(","),
+        | Style::TabDelimited
+        | Style::DeepObject => items.join(encoded_separator(parameter.style)),
     })
 }
 
@@ -150,11 +180,7 @@ pub(super) fn query(parameter: &Parameter, value: &Value) -> Result<Vec<String>,
             .map(|(key, text)| format!("{}={}", encode(&key), encode_value(&text)))
             .collect());
     }
-    let separator = match parameter.style {
-        Style::SpaceDelimited => "%20",
-        Style::PipeDelimited => "%7C",
-        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
-    };
+    let separator = encoded_separator(parameter.style);
     Ok(match (Values::read(parameter, value)?, parameter.explode) {
         (Values::One(text), _) => vec![format!("{name}={}", encode_value(&text))],
         (Values::List(items), true) => {
@@ -204,7 +230,7 @@ pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Err
             .join(","),
         (values, _) => match values.encoded(str::to_owned) {
             Values::One(text) => text.into_owned(),
-            Values::List(items) => items.join(","),
+            Values::List(items) => items.join(separator(parameter.style)),
             Values::Map(_) => String::new(),
         },
     };

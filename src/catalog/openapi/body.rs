@@ -9,6 +9,7 @@ use super::flatten::{Flat, flatten, is_object};
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::Converter;
+use super::swagger;
 use crate::catalog::http::{Format, Style};
 
 /// What a media type is for us.
@@ -20,6 +21,7 @@ pub(super) enum Kind {
     Multipart,
     Text,
     Bytes,
+    /// Sent as it is where the schema says that it is text or bytes.
     Other,
 }
 
@@ -41,7 +43,42 @@ pub(super) fn kind(media: &str) -> Kind {
     }
 }
 
+/// A media type whose content is no text, whatever the schema says.
+fn is_binary(media: &str) -> bool {
+    let base = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let (kind, rest) = base.split_once('/').unwrap_or_default();
+    let text = rest.ends_with("xml") || rest == "svg" || rest.contains('*');
+    matches!(kind, "image" | "audio" | "video" | "font") && !text
+        || ["pdf", "zip", "gzip", "x-tar", "x-gzip"].contains(&rest) && kind == "application"
+}
+
+/// The media type that is chosen first, the same for every order in the document.
+pub(super) fn best<'m>(offers: impl Iterator<Item = &'m str>) -> Option<(&'m str, Kind)> {
+    let known = offers.map(|media| (media, kind(media))).filter(|(_, kind)| *kind != Kind::Other);
+    known.min_by(|(one, a), (two, b)| (a.rank(), *one).cmp(&(b.rank(), *two)))
+}
+
+/// What stands in Content-Type.
+pub(super) fn sent(media: &str, kind: &Kind) -> String {
+    match kind {
+        Kind::Json(1) => "application/json",
+        Kind::Text if media.contains('*') => "text/plain",
+        _ => media.trim(),
+    }
+    .to_owned()
+}
+
 impl Kind {
+    pub(super) const fn format(&self) -> Format {
+        match self {
+            Self::Json(_) | Self::Other => Format::Json,
+            Self::Form => Format::Form,
+            Self::Multipart => Format::Multipart,
+            Self::Text => Format::Text,
+            Self::Bytes => Format::Bytes,
+        }
+    }
+
     const fn rank(&self) -> u8 {
         match self {
             Self::Json(rank) => *rank,
@@ -83,36 +120,44 @@ pub(super) enum Content<'a> {
 }
 
 /// How one member of a form is written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Wire {
     pub(super) style: Style,
     pub(super) explode: bool,
+    pub(super) reserved: bool,
     pub(super) json: bool,
     pub(super) bytes: bool,
+    /// Content-Type of its part.
+    pub(super) media: Option<String>,
 }
 
 impl Wire {
-    const PLAIN: Self = Self { style: Style::Form, explode: true, json: false, bytes: false };
+    pub(super) const PLAIN: Self = Self {
+        style: Style::Form,
+        explode: true,
+        reserved: false,
+        json: false,
+        bytes: false,
+        media: None,
+    };
 }
 
 /// Reads an operation's body. `alone` says that there are no parameters beside it.
 pub(super) fn read<'a>(
-    converter: &Converter<'a>,
+    converter: &mut Converter<'a>,
+    item: &Spot<'a>,
     operation: &Spot<'a>,
     alone: bool,
 ) -> Result<Option<Plan<'a>>, Reason> {
+    if converter.is_swagger() {
+        return swagger::body(converter, item, operation, alone);
+    }
     let Some(body) = operation.get("requestBody") else {
         return Ok(None);
     };
     let body = converter.document.follow_refs(body)?;
     let (media, kind, content) = choose(converter, &body)?;
-    let format = match kind {
-        Kind::Json(_) | Kind::Other => Format::Json,
-        Kind::Form => Format::Form,
-        Kind::Multipart => Format::Multipart,
-        Kind::Text => Format::Text,
-        Kind::Bytes => Format::Bytes,
-    };
+    let format = kind.format();
     let required = match body.value.get("required").and_then(Value::as_bool) {
         Some(true) => Need::Yes,
         Some(false) => Need::No,
@@ -135,40 +180,52 @@ pub(super) fn read<'a>(
     }))
 }
 
-/// The best of the offered media types, the same for every order in the document.
+/// The best of the offered media types.
 fn choose<'a>(
     converter: &Converter<'a>,
     body: &Spot<'a>,
 ) -> Result<(String, Kind, Spot<'a>), Reason> {
     let offers = body.get("content");
-    let mut best: Option<(&str, Kind, Spot<'a>)> = None;
-    let mut names = Vec::new();
-    for (media, content) in offers.iter().flat_map(Spot::members) {
-        names.push(media);
-        let kind = kind(media);
-        let better = best
-            .as_ref()
-            .is_none_or(|(chosen, known, _)| (kind.rank(), media) < (known.rank(), *chosen));
-        if kind != Kind::Other && better {
-            best = Some((media, kind, content));
+    let offers: Vec<(&str, Spot<'a>)> = offers.iter().flat_map(Spot::members).collect();
+    if let Some((media, kind)) = best(offers.iter().map(|(media, _)| *media)) {
+        let content = offers.iter().find(|(name, _)| *name == media);
+        if let Some((_, content)) = content {
+            return Ok((sent(media, &kind), kind, content.clone()));
         }
     }
-    let Some((media, kind, content)) = best else {
-        let message = match names.as_slice() {
-            [] => "has a body without content".to_owned(),
-            names => format!("has a body of `{}`, which is not supported", names.join("`, `")),
-        };
-        return Err(converter.reason(body, message));
+    let mut plain: Vec<(&str, Kind, &Spot<'a>)> = offers
+        .iter()
+        .filter_map(|(media, content)| Some((*media, as_is(converter, media, content)?, content)))
+        .collect();
+    plain.sort_by_key(|(media, _, _)| *media);
+    if let Some((media, kind, content)) = plain.into_iter().next() {
+        return Ok((media.trim().to_owned(), kind, content.clone()));
+    }
+    let names: Vec<&str> = offers.iter().map(|(media, _)| *media).collect();
+    let message = match names.as_slice() {
+        [] => "has a body without content".to_owned(),
+        names => format!("has a body of `{}`, which is not supported", names.join("`, `")),
     };
-    let sent = match kind {
-        Kind::Json(1) => "application/json",
-        Kind::Text if media.contains('*') => "text/plain",
-        _ => media.trim(),
-    };
-    Ok((sent.to_owned(), kind, content))
+    Err(converter.reason(body, message))
 }
 
-fn arrange<'a>(
+/// How a body of any other media type is given: as its text or as its bytes, when its schema is a
+/// string or the media type leaves no choice.
+fn as_is<'a>(converter: &Converter<'a>, media: &str, content: &Spot<'a>) -> Option<Kind> {
+    if media.contains('*') || !media.contains('/') || media.starts_with("multipart/") {
+        return None;
+    }
+    let schema = content.get("schema").and_then(|s| converter.document.follow_refs(s).ok());
+    let Some(schema) = schema.filter(|schema| schema.value != &serde_json::json!({})) else {
+        return is_binary(media).then_some(Kind::Bytes);
+    };
+    if is_bytes(&schema) {
+        return Some(Kind::Bytes);
+    }
+    (schema.text("type") == Some("string")).then_some(Kind::Text)
+}
+
+pub(super) fn arrange<'a>(
     converter: &Converter<'a>,
     content: &Spot<'a>,
     schema: Spot<'a>,
@@ -203,12 +260,9 @@ fn wire<'a>(
         return Wire::PLAIN;
     }
     let encoding = content.get("encoding").and_then(|all| all.get(name));
-    let style = encoding.as_ref().and_then(|encoding| encoding.text("style"));
-    let explode = encoding
-        .as_ref()
-        .and_then(|encoding| encoding.value.get("explode"))
-        .and_then(Value::as_bool);
-    let style_value = match style {
+    let text = |key: &str| encoding.as_ref().and_then(|encoding| encoding.text(key));
+    let flag = |key: &str| encoding.as_ref()?.value.get(key).and_then(Value::as_bool);
+    let style = match text("style") {
         Some("spaceDelimited") => Style::SpaceDelimited,
         Some("pipeDelimited") => Style::PipeDelimited,
         Some("deepObject") => Style::DeepObject,
@@ -218,20 +272,32 @@ fn wire<'a>(
     let inner = target.as_ref().unwrap_or(member);
     let items = inner.get("items");
     let items = items.and_then(|items| converter.document.follow_refs(items).ok());
+    let objects = is_object(converter, inner, 16)
+        || items.as_ref().is_some_and(|items| is_object(converter, items, 16));
+    // Of several types that a part may have, the first that is one.
+    let listed = text("contentType").or_else(|| inner.text("contentMediaType"));
+    let media = listed.into_iter().flat_map(|all| all.split(',')).map(str::trim);
+    let media = media.into_iter().find(|media| media.contains('/') && !media.contains('*'));
+    let json = media.is_some_and(|media| matches!(kind(media), Kind::Json(_)));
     Wire {
-        style: style_value,
-        explode: explode.unwrap_or(style_value == Style::Form),
-        json: style.is_none() && is_object(converter, inner, 16)
-            || items.as_ref().is_some_and(|items| is_object(converter, items, 16))
-                && style.is_none(),
+        style,
+        explode: flag("explode").unwrap_or(style == Style::Form),
+        reserved: flag("allowReserved").unwrap_or(false),
+        json: text("style").is_none() && (objects || json && format == Format::Form),
         bytes: format == Format::Multipart
             && (is_bytes(inner) || items.as_ref().is_some_and(is_bytes)),
+        media: media.filter(|_| format == Format::Multipart).filter(is_header).map(str::to_owned),
     }
+}
+
+/// Whether a media type can stand in a part's header.
+fn is_header(media: &&str) -> bool {
+    media.bytes().all(|b| (b' '..=b'~').contains(&b))
 }
 
 /// A string that stands for bytes, by 3.0's and by 3.1's way of saying so.
 pub(super) fn is_bytes(schema: &Spot<'_>) -> bool {
-    let binary = schema.text("format") == Some("binary");
+    let binary = schema.text("format") == Some("binary") || schema.text("type") == Some("file");
     let media = schema.text("contentMediaType").is_some();
     binary || media && schema.text("contentEncoding").is_none()
 }

@@ -1,23 +1,88 @@
 //! One OpenAPI document and the files it refers to, all read before anything else looks at them.
-//! Nothing is ever fetched, and no file outside the main document's folder is opened.
+//! No file outside the main document's folder is opened, and nothing is fetched but what
+//! [`remote`](super::remote) permits.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use url::Url;
 
+use super::anchors::Anchors;
+use super::extensions::Extensions;
 use super::refs::split;
+use super::remote::{Allowed, Fetcher, check_url};
 use super::yaml;
+use crate::catalog::digest::of_text;
 use crate::catalog::file::{Fault, MAX_FILE, join_inside, read_text};
 
 /// Most files that one document may be spread over.
 const MAX_FILES: usize = 5_000;
+/// Stands for the digest of a file that cannot be read.
+const UNREAD: &str = "-";
 
 /// Which OpenAPI a document is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
+    V20,
     V30,
     V31,
+}
+
+/// Where the main document is.
+#[derive(Debug, Clone)]
+pub(in crate::catalog) enum Origin {
+    File(PathBuf),
+    Url(Url),
+}
+
+impl Origin {
+    /// A URL when the text is one, a path otherwise.
+    pub(in crate::catalog) fn url(text: &str) -> Option<Result<Url, String>> {
+        let known = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+        known.then(|| {
+            let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+            check_url(&url).map(|()| url)
+        })
+    }
+}
+
+/// The name of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Name {
+    /// By its path inside the folder.
+    Inside(PathBuf),
+    Remote(Url),
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside(path) => path.display().fmt(f),
+            Self::Remote(url) => url.fmt(f),
+        }
+    }
+}
+
+/// A file of the folder that a document was made of, or would have been.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::catalog) struct Input {
+    /// Inside the document's folder.
+    pub(in crate::catalog) path: PathBuf,
+    /// SHA-256 of its text in hex; `-` for what cannot be read.
+    pub(in crate::catalog) digest: String,
+}
+
+impl Input {
+    /// Whether the file is still what it was.
+    pub(in crate::catalog) fn holds(&self, folder: &Path) -> bool {
+        let mut room = MAX_FILE;
+        let now = text_of(folder, &self.path, &mut room);
+        now.map_or_else(|_| UNREAD.to_owned(), |text| of_text(&text)) == self.digest
+    }
 }
 
 /// The main document (file 0) and every file that it reaches.
@@ -25,59 +90,93 @@ pub(super) enum Version {
 pub(super) struct Document {
     pub(super) version: Version,
     pub(super) files: Vec<File>,
-    index: HashMap<PathBuf, usize>,
-    broken: HashMap<PathBuf, String>,
+    index: HashMap<Name, usize>,
+    broken: HashMap<Name, String>,
+    allowed: Allowed,
+    /// Filled when first asked for.
+    pub(super) anchors: OnceLock<Anchors>,
+    pub(super) extensions: OnceLock<Extensions>,
 }
 
-/// One file, by its path inside the folder.
+/// One file.
 #[derive(Debug)]
 pub(super) struct File {
-    pub(super) path: PathBuf,
-    pub(super) value: Value,
+    name: Name,
+    value: Value,
+    /// SHA-256 of its text in hex.
+    digest: String,
+}
+
+/// What is left of the bounds while files are read.
+struct Reader<'r> {
+    folder: &'r Path,
+    fetcher: Fetcher,
+    room: u64,
 }
 
 impl Document {
-    /// Reads the document at `path` and the files beside and below it that it names.
-    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+    /// Reads the document at `origin`, the files beside and below it that it names, and those that
+    /// it names at hosts that are allowed.
+    pub(super) fn open(origin: &Origin, allowed: &Allowed) -> Result<Self, Fault> {
         let unreadable = |error| Fault::new("", format!("cannot be read: {error}"));
-        let real = path.canonicalize().map_err(unreadable)?;
-        let folder = real.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
-        let value = yaml::parse(&read_text(&real)?)?;
-        let name = real.file_name().map(PathBuf::from).unwrap_or_default();
-        let mut document = Self::from_value(value, name)?;
-        document.follow(&folder);
+        let mut allowed = allowed.clone();
+        let mut folder = PathBuf::new();
+        let (name, text) = match origin {
+            Origin::File(path) => {
+                let real = path.canonicalize().map_err(unreadable)?;
+                folder = real.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
+                let name = real.file_name().map(PathBuf::from).unwrap_or_default();
+                (Name::Inside(name), read_text(&real)?)
+            }
+            Origin::Url(url) => {
+                allowed.add(url);
+                let text = Fetcher::new(allowed.clone()).fetch(url);
+                (Name::Remote(url.clone()), text.map_err(|why| Fault::new("", why))?)
+            }
+        };
+        let file = File { name, digest: of_text(&text), value: yaml::parse(&text)? };
+        drop(text);
+        let mut document = Self::from_file(file, allowed.clone())?;
+        let fetcher = Fetcher::new(allowed);
+        document.follow(&mut Reader { folder: &folder, fetcher, room: MAX_FILE });
         Ok(document)
     }
 
-    fn from_value(value: Value, path: PathBuf) -> Result<Self, Fault> {
-        let version = version(&value)?;
-        let index = HashMap::from([(path.clone(), 0)]);
-        Ok(Self { version, files: vec![File { path, value }], index, broken: HashMap::new() })
+    fn from_file(file: File, allowed: Allowed) -> Result<Self, Fault> {
+        Ok(Self {
+            version: version(&file.value)?,
+            index: HashMap::from([(file.name.clone(), 0)]),
+            files: vec![file],
+            broken: HashMap::new(),
+            allowed,
+            anchors: OnceLock::new(),
+            extensions: OnceLock::new(),
+        })
     }
 
     /// Reads the named files until no new one is named.
-    fn follow(&mut self, folder: &Path) {
+    fn follow(&mut self, reader: &mut Reader<'_>) {
         let mut next = 0;
-        let mut room = MAX_FILE;
         while let Some(file) = self.files.get(next) {
             let mut wanted = Vec::new();
             gather(&file.value, &mut wanted);
-            let base = file.path.clone();
-            let names: Vec<PathBuf> =
-                wanted.into_iter().filter_map(|reference| beside(&base, reference).ok()).collect();
+            let names: Vec<Name> = wanted
+                .into_iter()
+                .filter_map(|reference| self.beside(&file.name, reference).ok())
+                .collect();
             next += 1;
             for name in names {
                 if self.index.contains_key(&name) || self.broken.contains_key(&name) {
                     continue;
                 }
-                match load(folder, &name, &mut room) {
+                match reader.load(&name) {
                     Ok(_) if self.files.len() >= MAX_FILES => {
                         let reason = format!("more than {MAX_FILES} files");
                         self.broken.insert(name, reason);
                     }
-                    Ok(value) => {
+                    Ok((value, digest)) => {
                         self.index.insert(name.clone(), self.files.len());
-                        self.files.push(File { path: name, value });
+                        self.files.push(File { name, value, digest });
                     }
                     Err(reason) => {
                         self.broken.insert(name, reason);
@@ -87,10 +186,32 @@ impl Document {
         }
     }
 
+    /// The files of the folder that this was made of; `None` when some came from elsewhere.
+    pub(super) fn inputs(&self, folder: &Path) -> Option<Vec<Input>> {
+        let known = self.files.iter().map(|file| (&file.name, file.digest.clone()));
+        let mut inputs = Vec::new();
+        for (name, digest) in known {
+            let Name::Inside(path) = name else { return None };
+            inputs.push(Input { path: path.clone(), digest });
+        }
+        for name in self.broken.keys() {
+            let Name::Inside(path) = name else { return None };
+            let text = text_of(folder, path, &mut u64::from(u32::MAX));
+            let digest = text.map_or_else(|_| UNREAD.to_owned(), |text| of_text(&text));
+            inputs.push(Input { path: path.clone(), digest });
+        }
+        Some(inputs)
+    }
+
     /// The file that a reference in `from` names.
     pub(super) fn find(&self, from: usize, reference: &str) -> Result<usize, String> {
-        let base = self.files.get(from).map(|file| file.path.as_path());
-        let name = beside(base.unwrap_or_else(|| Path::new("")), reference)?;
+        let Some(base) = self.files.get(from) else {
+            return Err("was not read".to_owned());
+        };
+        if reference.starts_with('#') {
+            return Ok(from);
+        }
+        let name = self.beside(&base.name, reference)?;
         match (self.index.get(&name), self.broken.get(&name)) {
             (Some(index), _) => Ok(*index),
             (None, Some(reason)) => Err(reason.clone()),
@@ -106,7 +227,7 @@ impl Document {
     /// A place as it stands in a message: the pointer, after the file when it is not the main one.
     pub(super) fn describe(&self, file: usize, pointer: &str) -> String {
         match self.files.get(file) {
-            Some(named) if file > 0 => format!("{}#{pointer}", named.path.display()),
+            Some(named) if file > 0 => format!("{}#{pointer}", named.name),
             Some(_) | None => format!("#{pointer}"),
         }
     }
@@ -116,12 +237,11 @@ fn version(value: &Value) -> Result<Version, Fault> {
     let Some(map) = value.as_object() else {
         return Err(Fault::new("", "is not an OpenAPI document: no object at its root"));
     };
-    if let Some(old) = map.get("swagger") {
-        let message = format!(
-            "is Swagger {}, which is not supported; convert it to OpenAPI 3.0 first, for example \
-             with `swagger2openapi` or converter.swagger.io",
-            text(old)
-        );
+    if let Some(old) = map.get("swagger").map(text) {
+        if old == "2" || old.starts_with("2.") {
+            return Ok(Version::V20);
+        }
+        let message = format!("is Swagger `{old}`; 2.0 and OpenAPI 3.0 and 3.1 are supported");
         return Err(Fault::new("/swagger", message));
     }
     let declared = map.get("openapi").map(text).unwrap_or_default();
@@ -151,6 +271,12 @@ fn gather<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
                     Value::String(text) if key == "$ref" && !text.starts_with('#') => {
                         found.push(text);
                     }
+                    // A discriminator's mapping names schemas too, some of them without a folder.
+                    Value::Object(names) if key == "mapping" => {
+                        let files = names.values().filter_map(Value::as_str);
+                        found.extend(files.filter(|name| is_file(name)));
+                        gather(member, found);
+                    }
                     other => gather(other, found),
                 }
             }
@@ -160,29 +286,64 @@ fn gather<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     }
 }
 
-/// The path of a referenced file inside the folder, from the file that names it.
-fn beside(base: &Path, reference: &str) -> Result<PathBuf, String> {
-    let (target, _) = split(reference);
-    if target.is_empty() {
-        return Ok(base.to_path_buf());
-    }
-    let target = percent_encoding::percent_decode_str(target)
-        .decode_utf8()
-        .map_err(|error| format!("is not UTF-8: {error}"))?;
-    let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    });
-    if scheme || target.starts_with('/') || target.contains('\\') {
-        return Err("leaves the document, and references are never fetched".to_owned());
-    }
-    let folder = base.parent().unwrap_or_else(|| Path::new(""));
-    let whole = folder.join(target.as_ref());
-    let inside = join_inside(Path::new(""), &whole.to_string_lossy());
-    inside.ok_or_else(|| "leaves the folder of the document".to_owned())
+/// Whether a mapping's value names a file, rather than a schema of this one.
+pub(super) fn is_file(name: &str) -> bool {
+    let (file, _) = split(name);
+    [".json", ".yaml", ".yml"].iter().any(|end| file.ends_with(end))
 }
 
-fn load(folder: &Path, name: &Path, room: &mut u64) -> Result<Value, String> {
+impl Document {
+    /// The name of a referenced file, from the file that names it.
+    fn beside(&self, base: &Name, reference: &str) -> Result<Name, String> {
+        let (target, _) = split(reference);
+        if target.is_empty() {
+            return Ok(base.clone());
+        }
+        let leaves = || {
+            "leaves the document; references are fetched only over HTTPS, and from hosts that \
+             `references` in the source's file names"
+                .to_owned()
+        };
+        if target.contains('\\') {
+            return Err(leaves());
+        }
+        let folder = match base {
+            Name::Remote(base) => {
+                let url = base.join(target).map_err(|error| format!("is no URL: {error}"))?;
+                return self.allowed.permit(&url).map(|()| Name::Remote(url));
+            }
+            Name::Inside(path) => path.parent().unwrap_or_else(|| Path::new("")),
+        };
+        if let Ok(url) = Url::parse(target) {
+            check_url(&url).map_err(|_why| leaves())?;
+            return self.allowed.permit(&url).map(|()| Name::Remote(url));
+        }
+        let target = percent_encoding::percent_decode_str(target)
+            .decode_utf8()
+            .map_err(|error| format!("is not UTF-8: {error}"))?;
+        if target.starts_with('/') || target.contains('\\') || Url::parse(&target).is_ok() {
+            return Err(leaves());
+        }
+        let whole = folder.join(target.as_ref());
+        let inside = join_inside(Path::new(""), &whole.to_string_lossy());
+        inside.map(Name::Inside).ok_or_else(|| "leaves the folder of the document".to_owned())
+    }
+}
+
+impl Reader<'_> {
+    fn load(&mut self, name: &Name) -> Result<(Value, String), String> {
+        let text = match name {
+            Name::Inside(path) => text_of(self.folder, path, &mut self.room)?,
+            Name::Remote(url) => self.fetcher.fetch(url)?,
+        };
+        let value =
+            yaml::parse(&text).map_err(|fault| format!("{}: {}", fault.place, fault.message))?;
+        Ok((value, of_text(&text)))
+    }
+}
+
+/// The text of a file inside the folder; `room` is how many bytes more may be read.
+fn text_of(folder: &Path, name: &Path, room: &mut u64) -> Result<String, String> {
     let kind = name.extension().and_then(|kind| kind.to_str());
     if !matches!(kind, Some("json" | "yaml" | "yml")) {
         return Err("is neither JSON nor YAML by its name".to_owned());
@@ -197,5 +358,5 @@ fn load(folder: &Path, name: &Path, room: &mut u64) -> Result<Value, String> {
     *room = room
         .checked_sub(size)
         .ok_or_else(|| format!("makes the document larger than {MAX_FILE} bytes"))?;
-    yaml::parse(&text).map_err(|fault| format!("{}: {}", fault.place, fault.message))
+    Ok(text)
 }

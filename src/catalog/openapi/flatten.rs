@@ -44,7 +44,7 @@ fn add<'a>(
             | "examples" | "deprecated" | "externalDocs" | "xml" | "readOnly" | "writeOnly"
             | "nullable" | "$id" | "$schema" | "$comment" | "format" => true,
             // The base of other schemas: a value may have their members too.
-            "discriminator" => fuel + 1 < MAX_DEPTH,
+            "discriminator" => fuel + 1 < MAX_DEPTH || !converter.has_kinds(&schema),
             // A part of an allOf that is closed would refuse the other parts' members.
             "additionalProperties" => *value == Value::Bool(false) && fuel + 1 == MAX_DEPTH,
             // The mark is of the whole, which its members would lose.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::{self, Content, Kind, Need, Plan, kind};
@@ -10,8 +11,9 @@ use super::names::Arguments;
 use super::parameters::{self, Declared};
 use super::refs::Spot;
 use super::report::{Note, Reason};
-use super::schema::{Converter, Direction, SENSITIVE, is_sensitive};
+use super::schema::{Converter, Direction, SENSITIVE, is_sensitive, length};
 use super::servers::{self, ServerSettings};
+use super::swagger;
 use crate::catalog::http::{
     Body, Field, Format, HttpTarget, Parameter, Place, Shape, has_dot_segments, outline,
 };
@@ -31,12 +33,14 @@ pub(super) struct Subject<'s, 'a> {
 }
 
 /// What a tool needs from its operation.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(in crate::catalog) struct Draft {
     pub(in crate::catalog) description: String,
     pub(in crate::catalog) input_schema: Value,
     pub(in crate::catalog) output_schema: Option<Value>,
     pub(in crate::catalog) target: HttpTarget,
+    /// Names the schemas and the target; empty until they are complete.
+    pub(in crate::catalog) digest: String,
     pub(super) notes: Vec<Note>,
 }
 
@@ -60,15 +64,14 @@ pub(super) fn draft<'a>(
     let Subject { root, item, operation, method, path } = *subject;
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     check_path(converter, operation, (path, query))?;
-    let server = servers::choose(converter.document, [operation, item, root], settings)?;
-    let declared = parameters::read(converter, item, operation, path)?;
-    let plan = match (method, operation.get("requestBody")) {
-        ("GET" | "HEAD", Some(_)) => {
-            let message = format!("a {method} request carries no body; left out");
-            converter.note(operation, "requestBody", message);
+    let server = servers::choose(converter, [operation, item, root], settings)?;
+    let declared = parameters::read(converter, item, operation, (method, path))?;
+    let plan = match method {
+        "GET" | "HEAD" => {
+            no_body(converter, item, operation, method)?;
             None
         }
-        _ => body::read(converter, operation, declared.is_empty())?,
+        _ => body::read(converter, item, operation, declared.is_empty())?,
     };
     let mut arguments = Arguments::new(wanted(&declared, plan.as_ref()));
     let mut input = Input::default();
@@ -98,8 +101,29 @@ pub(super) fn draft<'a>(
             headers,
             body,
         },
+        digest: String::new(),
         notes: std::mem::take(&mut converter.notes),
     })
+}
+
+/// Tells of a body that will not be sent.
+fn no_body<'a>(
+    converter: &mut Converter<'a>,
+    item: &Spot<'a>,
+    operation: &Spot<'a>,
+    method: &str,
+) -> Result<(), Reason> {
+    let message = format!("a {method} request carries no body; left out");
+    if converter.is_swagger() {
+        for spot in parameters::listed(converter, item, operation)? {
+            if spot.text("in") == Some("body") {
+                converter.note(&spot, "in", message.clone());
+            }
+        }
+    } else if operation.get("requestBody").is_some() {
+        converter.note(operation, "requestBody", message);
+    }
+    Ok(())
 }
 
 fn check_path(
@@ -164,7 +188,11 @@ fn add_body<'a>(
     let shape = match &plan.content {
         Content::All(schema) => {
             let target = converter.document.follow_refs(schema.clone())?;
-            input.whole = Some(as_object(converter.convert(&target)?));
+            let whole = match converter.has_kinds(&target) {
+                true => converter.kinds(&target)?,
+                false => converter.convert(&target)?,
+            };
+            input.whole = Some(as_object(whole));
             Shape::All
         }
         Content::Whole(schema) => {
@@ -224,8 +252,10 @@ fn add_fields<'a>(
             name: (*name).to_owned(),
             style: wire.style,
             explode: wire.explode,
+            reserved: wire.reserved,
             json: wire.json,
             bytes: wire.bytes,
+            media: wire.media.clone(),
         });
     }
     match plan.required {
@@ -289,13 +319,13 @@ fn close<'a>(
             schema.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
     }
-    let defs = converter.finish()?;
+    let defs = converter.finish(operation)?;
     if !defs.is_empty() {
         schema.insert("$defs".to_owned(), Value::Object(defs));
     }
     let schema = Value::Object(schema);
     loops::check(&schema).map_err(|why| converter.reason(operation, why))?;
-    let size = schema.to_string().len();
+    let size = length(&schema);
     if size > MAX_SCHEMA {
         let message = format!("needs an input schema of {size} bytes; at most {MAX_SCHEMA}");
         return Err(converter.reason(operation, message));
@@ -338,6 +368,12 @@ fn answer<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<(&'a st
             continue;
         }
         let response = converter.document.follow_refs(response).ok()?;
+        if converter.is_swagger() {
+            match swagger::answer(converter, operation, response) {
+                Some(found) => return Some(found),
+                None => continue,
+            }
+        }
         let content = response.get("content");
         let json = content
             .iter()
@@ -353,13 +389,13 @@ fn answer<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<(&'a st
 /// The schema of a good answer's data, where the document has one that can be used.
 pub(super) fn output<'a>(subject: &Subject<'_, 'a>, from: &Converter<'a>) -> Option<Value> {
     let (_, content) = answer(from, subject.operation)?;
-    let mut converter = Converter::new(from.document, Direction::Response);
+    let mut converter = Converter::new(from.document, Direction::Response, from.room());
     let mut schema = as_object(converter.convert(&content.get("schema")?).ok()?);
-    let defs = converter.finish().ok()?;
+    let defs = converter.finish(subject.operation).ok()?;
     if !defs.is_empty() {
         schema.insert("$defs".to_owned(), Value::Object(defs));
     }
     let schema = Value::Object(schema);
     loops::check(&schema).ok()?;
-    (schema.to_string().len() <= MAX_SCHEMA).then_some(schema)
+    (length(&schema) <= MAX_SCHEMA).then_some(schema)
 }

@@ -1,11 +1,14 @@
 //! Parameters of one operation: the lists of path item and operation in, each with its place,
 //! style and schema out. Placeholders of the path and path parameters are brought together.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::{Converter, is_sensitive};
+use super::swagger;
 use crate::catalog::http::{Parameter, Piece, Place, Style, pieces};
 
 /// Headers that the sender or the gate writes: an argument there could forge or split a request.
@@ -48,26 +51,47 @@ pub(super) fn read<'a>(
     converter: &mut Converter<'a>,
     item: &Spot<'a>,
     operation: &Spot<'a>,
-    template: &str,
+    (method, template): (&str, &str),
 ) -> Result<Vec<Declared<'a>>, Reason> {
     let mut found: Vec<Declared<'a>> = Vec::new();
-    for level in [item, operation] {
-        for entry in level.get("parameters").iter().flat_map(Spot::items) {
-            let spot = converter.document.follow_refs(entry)?;
-            let Some(declared) = read_one(converter, &spot)? else {
-                continue;
-            };
-            let same = |other: &Declared<'a>| {
-                other.wire.name == declared.wire.name && other.wire.place == declared.wire.place
-            };
-            match found.iter_mut().find(|other| same(other)) {
-                Some(other) => *other = declared,
-                None => found.push(declared),
-            }
+    for spot in listed(converter, item, operation)? {
+        let lone = matches!(method, "GET" | "HEAD") && spot.text("in") == Some("formData");
+        if converter.is_swagger() && swagger::is_body(&spot) && !lone {
+            continue;
         }
+        if lone {
+            converter.note(&spot, "in", format!("a {method} carries no form; sent in the query"));
+        }
+        found.extend(read_one(converter, &spot)?);
     }
     match_path(converter, operation, template, &mut found);
     found.sort_by_key(|declared| declared.wire.place);
+    Ok(found)
+}
+
+/// The parameter objects of an operation: its own, and those of its path that it does not replace.
+pub(super) fn listed<'a>(
+    converter: &Converter<'a>,
+    item: &Spot<'a>,
+    operation: &Spot<'a>,
+) -> Result<Vec<Spot<'a>>, Reason> {
+    let mut found: Vec<Spot<'a>> = Vec::new();
+    let mut places = HashMap::new();
+    for level in [item, operation] {
+        for entry in level.get("parameters").iter().flat_map(Spot::items) {
+            let spot = converter.document.follow_refs(entry)?;
+            let place = spot.text("in");
+            // There is one body, whatever its name.
+            let name = spot.text("name").filter(|_| place != Some("body"));
+            match places.get(&(place, name)).and_then(|at| found.get_mut(*at)) {
+                Some(other) => *other = spot,
+                None => {
+                    places.insert((place, name), found.len());
+                    found.push(spot);
+                }
+            }
+        }
+    }
     Ok(found)
 }
 
@@ -84,6 +108,8 @@ fn read_one<'a>(
         Some("query") => Place::Query,
         Some("header") => Place::Header,
         Some("cookie") => Place::Cookie,
+        // What a GET cannot carry in a body is read from the query by those who write it so.
+        Some("formData") if converter.is_swagger() => Place::Query,
         other => {
             let message = format!("parameter `{name}` is in `{}`", other.unwrap_or_default());
             return Err(converter.reason(spot, message));
@@ -92,16 +118,22 @@ fn read_one<'a>(
     if place == Place::Header && !may_send(converter, spot, name)? {
         return Ok(None);
     }
-    let style = style(converter, spot, name, place)?;
-    let (schema, json) = content(converter, spot, name)?;
     let flag = |key: &str| spot.value.get(key).and_then(Value::as_bool);
+    let (style, explode, schema, json) = if converter.is_swagger() {
+        let (style, explode) = swagger::style(converter, spot, place);
+        (style, explode, Some(spot.clone()), false)
+    } else {
+        let style = style(converter, spot, name, place)?;
+        let (schema, json) = content(converter, spot, name)?;
+        (style, flag("explode").unwrap_or(style == Style::Form), schema, json)
+    };
     Ok(Some(Declared {
         wire: Parameter {
             argument: name.to_owned(),
             name: name.to_owned(),
             place,
             style,
-            explode: flag("explode").unwrap_or(style == Style::Form),
+            explode,
             reserved: flag("allowReserved").unwrap_or(false),
             json,
         },

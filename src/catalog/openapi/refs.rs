@@ -109,7 +109,7 @@ impl Document {
             .decode_utf8()
             .map_err(|error| fail(&format!("is not UTF-8: {error}")))?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            return Err(fail("names an anchor; only JSON Pointers are supported"));
+            return self.anchor(file, &fragment).map_err(|why| fail(&why));
         }
         self.walk(file, &fragment, MAX_CHAIN).ok_or_else(|| fail("points at nothing"))
     }

@@ -1,9 +1,9 @@
 //! What became of each operation of a document: imported, adapted (and how), or skipped (and why).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A remark on one place of a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// JSON Pointer of the place, after the file's name when it is not the main document.
     pub place: String,
@@ -21,7 +21,7 @@ impl Note {
 }
 
 /// One operation that became a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// The tool's name.
     pub tool: String,
@@ -36,7 +36,7 @@ pub struct Imported {
 }
 
 /// One operation that did not become a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The operation's id, or its method and path when it has none.
     pub operation: String,
@@ -47,11 +47,11 @@ pub struct Skipped {
 }
 
 /// What became of a document. Imported, skipped and excluded operations together are all it has.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// The document's title.
     pub title: String,
-    /// The version of OpenAPI that it declares.
+    /// The version of OpenAPI that it declares; `2.0` for Swagger.
     pub openapi: String,
     /// How many operations it has.
     pub operations: usize,
@@ -61,6 +61,8 @@ pub struct ImportReport {
     pub skipped: Vec<Skipped>,
     /// How many operations the source's filters left out.
     pub excluded: usize,
+    /// What is to be said of the document as a whole, and of filters that match nothing.
+    pub remarks: Vec<Note>,
     /// Webhooks and callbacks: calls that the server makes, which are no tools.
     pub ignored: usize,
     /// Why nothing of the document could be read at all.

@@ -2,6 +2,7 @@
 //! entry of `$defs`, so neither recursion nor shared references can make a tool's schema explode.
 
 mod keyword;
+mod kinds;
 mod lists;
 mod value;
 
@@ -33,14 +34,25 @@ pub(super) enum Direction {
     Response,
 }
 
+/// Which schema a name in `$defs` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Form {
+    /// The schema as it is written.
+    Own,
+    /// The schemas that extend it, told apart by its discriminator.
+    Kinds,
+}
+
 /// Converts the schemas of one tool.
 pub(super) struct Converter<'a> {
     pub(super) document: &'a Document,
     direction: Direction,
-    names: HashMap<(usize, String), String>,
+    names: HashMap<(usize, String, Form), String>,
     taken: HashSet<String>,
-    queue: VecDeque<(String, Spot<'a>)>,
+    queue: VecDeque<(String, Spot<'a>, Form)>,
     count: usize,
+    /// Most bytes of JSON text that referenced schemas may take.
+    room: usize,
     /// What was adapted on the way.
     pub(super) notes: Vec<Note>,
 }
@@ -53,7 +65,8 @@ struct Work<'w, 'a> {
 }
 
 impl<'a> Converter<'a> {
-    pub(super) fn new(document: &'a Document, direction: Direction) -> Self {
+    /// `room` bounds the schemas that are referred to, in bytes of JSON text.
+    pub(super) fn new(document: &'a Document, direction: Direction, room: usize) -> Self {
         Self {
             document,
             direction,
@@ -61,22 +74,18 @@ impl<'a> Converter<'a> {
             taken: HashSet::new(),
             queue: VecDeque::new(),
             count: 0,
+            room,
             notes: Vec::new(),
         }
     }
 
     /// Converts one schema; what it refers to is converted by [`Self::finish`].
     pub(super) fn convert(&mut self, spot: &Spot<'a>) -> Result<Value, Reason> {
-        self.count += 1;
-        if self.count > MAX_SCHEMAS {
-            let message = format!("needs more than {MAX_SCHEMAS} schemas");
-            return Err(self.reason(spot, message));
-        }
+        self.tally(spot)?;
         match spot.value {
             Value::Bool(all) => Ok(Value::Bool(*all)),
-            Value::Object(source) => match source.get("$ref") {
-                Some(Value::String(reference)) => self.reference(spot, source, reference),
-                Some(_) => Err(self.reason(spot, "has a `$ref` that is not text")),
+            Value::Object(source) => match self.pointed(spot, source)? {
+                Some(target) => self.reference(spot, source, target),
                 None => self.object(spot, source).map(Value::Object),
             },
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -85,19 +94,65 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Converts all that was referred to and returns it as the members of `$defs`.
-    pub(super) fn finish(&mut self) -> Result<Map<String, Value>, Reason> {
+    /// Converts all that was referred to and returns it as the members of `$defs`, nearest first.
+    ///
+    /// What has no room any more is left open, so that a document in which everything refers to
+    /// everything still makes tools of a bearable size; a note says so.
+    pub(super) fn finish(&mut self, operation: &Spot<'_>) -> Result<Map<String, Value>, Reason> {
         let mut defs = Map::new();
-        while let Some((name, spot)) = self.queue.pop_front() {
-            let schema = self.convert(&spot)?;
+        let (mut left, mut open) = (self.room, 0_usize);
+        while let Some((name, spot, form)) = self.queue.pop_front() {
+            if left == 0 {
+                open += 1;
+                defs.insert(name, stub(&spot));
+                continue;
+            }
+            let schema = match form {
+                Form::Own => self.own(&spot)?,
+                Form::Kinds => self.kinds(&spot)?,
+            };
+            left = left.saturating_sub(length(&schema) + name.len());
             defs.insert(name, schema);
+        }
+        if open > 0 {
+            let message = format!(
+                "refers to schemas of more than {} bytes; the {open} that are reached last take any \
+                 value (`max_schema` in the source's file)",
+                self.room
+            );
+            self.note(operation, "", message);
         }
         Ok(defs)
     }
 
+    fn own(&mut self, spot: &Spot<'a>) -> Result<Value, Reason> {
+        match spot.value {
+            Value::Object(source) if !source.contains_key("$ref") => {
+                self.tally(spot)?;
+                self.object(spot, source).map(Value::Object)
+            }
+            _ => self.convert(spot),
+        }
+    }
+
+    fn tally(&mut self, spot: &Spot<'_>) -> Result<(), Reason> {
+        self.count += 1;
+        if self.count > MAX_SCHEMAS {
+            let message = format!("needs more than {MAX_SCHEMAS} schemas");
+            return Err(self.reason(spot, message));
+        }
+        Ok(())
+    }
+
     pub(super) fn note(&mut self, spot: &Spot<'_>, key: &str, message: impl Into<String>) {
-        let pointer = format!("{}/{}", spot.pointer, super::refs::escape(key));
-        let note = Note::new(self.document.describe(spot.file, &pointer), message);
+        let pointer = match key {
+            "" => spot.pointer.clone(),
+            key => format!("{}/{}", spot.pointer, super::refs::escape(key)),
+        };
+        self.remark(Note::new(self.document.describe(spot.file, &pointer), message));
+    }
+
+    pub(super) fn remark(&mut self, note: Note) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -108,21 +163,53 @@ impl<'a> Converter<'a> {
     }
 
     fn is_old(&self) -> bool {
-        self.document.version == Version::V30
+        self.document.version != Version::V31
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Whether the document is Swagger 2.0.
+    pub(super) fn is_swagger(&self) -> bool {
+        self.document.version == Version::V20
+    }
+
+    /// What a schema refers to by any of the keywords for it.
+    fn pointed(
+        &self,
+        spot: &Spot<'a>,
+        source: &'a Map<String, Value>,
+    ) -> Result<Option<Spot<'a>>, Reason> {
+        for key in ["$ref", "$recursiveRef", "$dynamicRef"] {
+            match source.get(key) {
+                None => {}
+                Some(Value::String(text)) if key == "$ref" => {
+                    return self.document.resolve(spot, text).map(Some);
+                }
+                Some(Value::String(text)) => {
+                    return self.document.dynamic(spot, key, text).map(Some);
+                }
+                Some(_) => {
+                    return Err(self.reason(spot, format!("has a `{key}` that is not text")));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn reference(
         &mut self,
         spot: &Spot<'a>,
         source: &'a Map<String, Value>,
-        reference: &str,
+        target: Spot<'a>,
     ) -> Result<Value, Reason> {
-        let target = self.target(self.document.resolve(spot, reference)?)?;
-        let mut out = if is_leaf(target.value) {
+        let target = self.target(target)?;
+        let form = if self.has_kinds(&target) { Form::Kinds } else { Form::Own };
+        let mut out = if is_leaf(target.value) && form == Form::Own {
             self.convert(&target)?
         } else {
-            let name = self.name(&target);
-            serde_json::json!({ "$ref": format!("#/$defs/{name}") })
+            self.named(&target, form)
         };
         let Value::Object(out_map) = &mut out else {
             return Ok(out);
@@ -154,21 +241,29 @@ impl<'a> Converter<'a> {
     fn target(&self, spot: Spot<'a>) -> Result<Spot<'a>, Reason> {
         let mut at = spot;
         let mut seen = HashSet::new();
-        while let Some(reference) = at.text("$ref") {
+        while let Some(source) = at.value.as_object() {
+            let Some(next) = self.pointed(&at, source)? else {
+                break;
+            };
             if !self.is_old() && at.value.as_object().is_some_and(|map| map.len() > 1) {
                 break;
             }
             if !seen.insert((at.file, at.pointer.clone())) {
                 return Err(self.reason(&at, "is a reference loop without a schema"));
             }
-            at = self.document.resolve(&at, reference)?;
+            at = next;
         }
         Ok(at)
     }
 
+    /// A reference to a schema in `$defs`.
+    fn named(&mut self, target: &Spot<'a>, form: Form) -> Value {
+        serde_json::json!({ "$ref": format!("#/$defs/{}", self.name(target, form)) })
+    }
+
     /// The name in `$defs` of a referenced schema.
-    fn name(&mut self, target: &Spot<'a>) -> String {
-        let key = (target.file, target.pointer.clone());
+    fn name(&mut self, target: &Spot<'a>, form: Form) -> String {
+        let key = (target.file, target.pointer.clone(), form);
         if let Some(name) = self.names.get(&key) {
             return name.clone();
         }
@@ -183,6 +278,9 @@ impl<'a> Converter<'a> {
         if base.is_empty() {
             base.push_str("schema");
         }
+        if form == Form::Own && self.has_kinds(target) {
+            base.push_str(".own");
+        }
         let mut name = base.clone();
         let mut number = 2;
         while !self.taken.insert(name.clone()) {
@@ -190,7 +288,7 @@ impl<'a> Converter<'a> {
             number += 1;
         }
         self.names.insert(key, name.clone());
-        self.queue.push_back((name.clone(), target.clone()));
+        self.queue.push_back((name.clone(), target.clone(), form));
         name
     }
 
@@ -207,14 +305,46 @@ impl<'a> Converter<'a> {
         self.settle_hidden(&mut work);
         self.settle_enum(&mut work);
         self.settle_default(&mut work);
+        self.settle_kinds(&mut work)?;
         Ok(work.out)
+    }
+}
+
+/// Stands for a schema that is too much.
+fn stub(spot: &Spot<'_>) -> Value {
+    let text = "Not described further: the whole schema would be too large.";
+    match spot.value.get("properties") {
+        Some(_) => serde_json::json!({ "type": "object", "description": text }),
+        None => serde_json::json!({ "description": text }),
+    }
+}
+
+/// How long a value is as JSON text.
+pub(super) fn length(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
     }
 }
 
 /// Whether a schema holds no other schema and is small.
 fn is_leaf(value: &Value) -> bool {
-    const NESTING: [&str; 16] = [
+    const NESTING: [&str; 19] = [
         "$ref",
+        "$recursiveRef",
+        "$dynamicRef",
+        "discriminator",
         "properties",
         "items",
         "allOf",

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use url::Url;
 
-use super::document::Document;
 use super::refs::Spot;
 use super::report::Reason;
+use super::schema::Converter;
+use super::swagger;
 use crate::catalog::http::check_server;
 
 /// What the operator says about servers.
@@ -20,23 +21,33 @@ pub(in crate::catalog) struct ServerSettings {
     pub(in crate::catalog) location: Option<String>,
     /// Values of server variables.
     pub(in crate::catalog) variables: BTreeMap<String, String>,
+    /// Goes on without an absolute server, with a note: for a report on a document alone.
+    pub(in crate::catalog) none_yet: bool,
 }
+
+/// Stands for a server that nobody has named yet.
+const NONE_YET: &str = "https://server.invalid";
 
 /// The base URL of an operation; `levels` are operation, path item and document, nearest first.
 pub(super) fn choose(
-    document: &Document,
+    converter: &mut Converter<'_>,
     levels: [&Spot<'_>; 3],
     settings: &ServerSettings,
 ) -> Result<String, Reason> {
     if let Some(server) = &settings.server {
         return check_server(server).map_err(|why| Reason::new("server", why));
     }
+    let [operation, _, root] = levels;
     let named = levels.into_iter().find_map(|level| {
         let servers = level.get("servers")?;
         servers.items().next()
     });
     let (place, text) = match &named {
-        Some(spot) => (document.describe(spot.file, &spot.pointer), fill(spot, settings)),
+        _ if converter.is_swagger() => {
+            let (place, text) = swagger::server(root, operation);
+            (place, Ok(text))
+        }
+        Some(spot) => (converter.document.describe(spot.file, &spot.pointer), fill(spot, settings)),
         None => ("#/servers".to_owned(), Ok("/".to_owned())),
     };
     let fail = |why: String| Reason::new(place.clone(), why);
@@ -53,10 +64,17 @@ pub(super) fn choose(
                 Err(error) => Err(fail(format!("server `{text}` makes no URL: {error}"))),
             }
         }
-        (Err(_), None) => Err(fail(format!(
-            "server `{text}` is relative; set `server` (or `location`, the URL the document is \
-             published at) in the source's file"
-        ))),
+        (Err(_), None) => {
+            let mend = "set `server` (or `location`, the URL the document is published at) in the \
+                        source's file";
+            if settings.none_yet {
+                let message =
+                    format!("server `{text}` is relative: no tool can be called before you {mend}");
+                converter.remark(fail(message));
+                return Ok(NONE_YET.to_owned());
+            }
+            Err(fail(format!("server `{text}` is relative; {mend}")))
+        }
     }
 }
 
@@ -68,7 +86,7 @@ fn fill(spot: &Spot<'_>, settings: &ServerSettings) -> Result<String, String> {
         let variable = spot.value.get("variables").and_then(|all| all.get(name));
         let default = variable.and_then(|variable| variable.get("default"));
         let value = match (settings.variables.get(name), default) {
-            (Some(value), _) => value.clone(),
+            (Some(value), _) => one_of(name, value, variable.and_then(|all| all.get("enum")))?,
             (None, Some(Value::String(value))) => value.clone(),
             (None, Some(Value::Number(value))) => value.to_string(),
             (None, _) => {
@@ -83,4 +101,17 @@ fn fill(spot: &Spot<'_>, settings: &ServerSettings) -> Result<String, String> {
     }
     text.push_str(rest);
     Ok(text)
+}
+
+/// The operator's value of a variable, when the document allows it.
+fn one_of(name: &str, value: &str, allowed: Option<&Value>) -> Result<String, String> {
+    let allowed = allowed.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let known: Vec<String> = allowed.iter().map(super::plain).collect();
+    if known.is_empty() || known.iter().any(|known| known == value) {
+        return Ok(value.to_owned());
+    }
+    Err(format!(
+        "server variable `{name}` is `{value}` in `variables`, and must be one of `{}`",
+        known.join("`, `")
+    ))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{one, read, read_with};
-use crate::catalog::openapi::{self, Settings};
+use crate::catalog::openapi::{self, Origin, Read, Settings};
 
 fn error(text: &str) -> String {
     let (found, report) = read(text);
@@ -14,10 +14,7 @@ fn error(text: &str) -> String {
 
 #[test]
 fn documents_of_another_kind_are_refused_with_the_mend() {
-    assert!(
-        error("swagger: '2.0'\ninfo: {title: Old, version: '1'}\n")
-            .contains("convert it to OpenAPI 3.0")
-    );
+    assert!(error("swagger: '1.2'\ninfo: {title: Old, version: '1'}\n").contains("`1.2`"));
     assert!(error("").contains("empty"));
     assert!(error("   \n").contains("empty"));
     assert!(error("[1, 2]").contains("no object"));
@@ -209,7 +206,8 @@ fn documents_in_several_files_stay_inside_their_folder() {
         "{\"$defs\": {\"q\": {\"type\": \"string\", \"maxLength\": 3}}}",
     )
     .unwrap();
-    let (found, report) = openapi::read(&root.join("main.yaml"), &Settings::default());
+    let origin = Origin::File(root.join("main.yaml"));
+    let Read { found, report, .. } = openapi::read(&origin, &Settings::default());
     let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["a", "b"], "{report:#?}");
     assert_eq!(found[0].draft.input_schema["properties"]["q"]["maxLength"], 3);

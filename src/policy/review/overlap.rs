@@ -87,8 +87,8 @@ fn action<'t>(
     let within = |uid: &cedar_policy::EntityUid, groups: &[cedar_policy::EntityUid]| {
         groups.contains(uid)
             || tools.any(|tool| {
-                let [action, risk, source] = actions(tool, names);
-                action == *uid && (groups.contains(&risk) || groups.contains(&source))
+                let actions = actions(tool, names);
+                actions.first() == Some(uid) && actions.iter().any(|own| groups.contains(own))
             })
     };
     resource

@@ -10,9 +10,9 @@ use bytes::{BufMut, BytesMut};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use zeroize::Zeroizing;
 
-use super::address::special;
 use super::head::Scheme;
 use super::rules::{Host, Target};
+use crate::catalog::special;
 use crate::catalog::{Placement, Secret};
 use crate::sandbox::secrets::Hidden;
 use crate::sandbox::veil::Veil;

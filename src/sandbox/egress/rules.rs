@@ -4,8 +4,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::address::{Network, special};
 use crate::catalog::EgressRule;
+use crate::catalog::{Network, special};
 
 /// A host in the one spelling that is compared and dialled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

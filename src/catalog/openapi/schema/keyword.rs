@@ -43,14 +43,12 @@ impl<'a> Converter<'a> {
                 work.out.insert(key.to_owned(), is_sensitive(work.source).into());
             }
             "example" | "examples" | "enum" | "const" => self.values(work, key, value),
-            "required" => self.required(work, value),
             "dependentRequired" => {
                 work.out.insert(key.to_owned(), value.clone());
             }
-            "$dynamicRef" | "$recursiveRef" => {
-                let message = format!("uses `{key}`, which is not supported");
-                return Err(self.reason(work.spot, message));
-            }
+            // A parameter of Swagger 2.0 is its own schema.
+            "required" if self.is_swagger() && value.is_boolean() => {}
+            "required" => self.required(work, value),
             "nullable" if !self.is_old() => {
                 let message = "does not exist in 3.1 and has no effect; write a type list";
                 self.note(work.spot, key, message);
@@ -71,6 +69,11 @@ impl<'a> Converter<'a> {
     }
 
     fn types(&mut self, work: &mut Work<'_, 'a>, value: &Value) {
+        if self.is_swagger() && value == "file" {
+            // A form's file; in JSON it has no meaning of its own.
+            work.out.insert("type".to_owned(), "string".into());
+            return;
+        }
         let listed = match value {
             Value::String(_) => std::slice::from_ref(value),
             Value::Array(items) => items.as_slice(),
@@ -89,9 +92,10 @@ impl<'a> Converter<'a> {
             self.note(work.spot, "type", message);
         }
         if self.is_old() && value.is_array() {
-            self.note(work.spot, "type", "is a list, which 3.0 does not have; taken as in 3.1");
+            self.note(work.spot, "type", "is a list, as only 3.1 has it; taken as in 3.1");
         }
-        let nullable = work.source.get("nullable") == Some(&Value::Bool(true));
+        let set = |key: &str| work.source.get(key) == Some(&Value::Bool(true));
+        let nullable = set("nullable") || set("x-nullable");
         if self.is_old() && nullable && !names.is_empty() && !names.contains(&"null") {
             names.push("null");
         }

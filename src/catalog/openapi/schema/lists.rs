@@ -40,7 +40,7 @@ impl<'a> Converter<'a> {
             "dependentSchemas" => self.map(work, key, &spot)?,
             "patternProperties" => self.patterns(work, &spot)?,
             // Everything else says nothing about which arguments are right: identification, XML,
-            // discriminators (the union itself decides), vendor extensions.
+            // vendor extensions. Discriminators are settled with the union they belong to.
             _ => {}
         }
         Ok(())
@@ -49,7 +49,10 @@ impl<'a> Converter<'a> {
     fn list(&mut self, work: &mut Work<'_, 'a>, key: &str, spot: &Spot<'a>) -> Result<(), Reason> {
         let mut schemas = Vec::new();
         for item in spot.items() {
-            schemas.push(self.convert(&item)?);
+            schemas.push(match key {
+                "allOf" => self.part(&item)?,
+                _ => self.convert(&item)?,
+            });
         }
         match (schemas.is_empty(), key) {
             (true, _) => self.note(work.spot, key, "holds no schema; left out"),

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::address::{Network, special};
 use super::super::rules::{Host, Target};
 use super::{
     EgressRule, Trail, Upstream, ask, assert_denied, get, hello, limits_with, open, public_rule,
     rule,
 };
+use crate::catalog::{Network, special};
 
 fn address(text: &str) -> IpAddr {
     text.parse().unwrap()

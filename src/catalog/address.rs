@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A CIDR network of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Network {
+pub(crate) struct Network {
     base: IpAddr,
     prefix: u32,
 }
 
 impl Network {
     /// Reads `address/prefix`; a bare address is a network of one.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (base, prefix) = match text.split_once('/') {
             Some((base, prefix)) => (base, Some(prefix)),
             None => (text, None),
@@ -28,7 +28,7 @@ impl Network {
     }
 
     /// Whether `address` lies inside.
-    pub(super) fn contains(&self, address: IpAddr) -> bool {
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(address)) => within_v4(address, base, self.prefix),
             (IpAddr::V6(base), IpAddr::V6(address)) => within_v6(address, base, self.prefix),
@@ -97,7 +97,7 @@ const GLOBAL: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
 ///
 /// IPv4 inside IPv6 counts as what it carries (mapped, NAT64). 6to4, Teredo and ISATAP are never public:
 /// nothing is served there, and their relays can be anywhere.
-pub(super) fn special(address: IpAddr) -> Option<&'static str> {
+pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
         IpAddr::V4(v4) => SPECIAL_V4
             .iter()
