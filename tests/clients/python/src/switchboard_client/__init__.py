@@ -1,0 +1,42 @@
+"""A typed client of Switchboard, which checks, decides and runs an agent's tool calls.
+
+    with Client("unix:/run/switchboard/switchboard.sock") as client:
+        reply = client.call("text.stats", {"text": "one two"})
+        print(reply.data if reply.ok else reply.error)
+
+A reply says how a call went, also when it was refused or its tool failed: a model reads it. What the
+program itself has to handle (no connection, too many calls, a deadline) is a `CallFailed`.
+"""
+
+from .aio import AsyncClient
+from .approvals import Approval
+from .channel import Tls
+from .client import Client, Stream
+from .errors import CallFailed, Violation
+from .events import Accepted, Event, Output, Started, Waiting
+from .exact import Json
+from .replies import File, Metadata, Repair, Reply, ToolError
+from .tools import Tool, Verdict
+
+__all__ = [
+    "Accepted",
+    "Approval",
+    "AsyncClient",
+    "CallFailed",
+    "Client",
+    "Event",
+    "File",
+    "Json",
+    "Metadata",
+    "Output",
+    "Repair",
+    "Reply",
+    "Started",
+    "Stream",
+    "Tls",
+    "Tool",
+    "ToolError",
+    "Verdict",
+    "Violation",
+    "Waiting",
+]

@@ -1,0 +1,79 @@
+"""What is known of a tool, and the answer to whether a call of it would run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from switchboard.tools.v1 import tools_pb2 as pb
+
+from .exact import Json, parse
+from .replies import Repair, ToolError, repair
+
+Risk = Literal["read", "write", "destructive", "outbound", "unspecified"]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool, as much of it as a caller needs."""
+
+    name: str
+    description: str
+    input_schema: Json
+    output_schema: Json
+    """None when the tool declares none."""
+    risk: Risk
+    idempotent: bool
+    cache_ttl: float
+    """Seconds for which a result may be served again; 0 for a tool that is not cacheable."""
+    timeout: float
+    """Seconds after which a call is killed."""
+    source: str
+    digest: str
+
+    @staticmethod
+    def from_wire(wire: pb.Tool) -> Tool:
+        return Tool(
+            name=wire.name,
+            description=wire.description,
+            input_schema=_maybe(wire.input_schema_json),
+            output_schema=_maybe(wire.output_schema_json),
+            risk=cast(Risk, pb.Risk.Name(wire.risk).removeprefix("RISK_").lower()),
+            idempotent=wire.idempotent,
+            cache_ttl=wire.cache_ttl_ms / 1000,
+            timeout=wire.timeout_ms / 1000,
+            source=wire.source,
+            digest=wire.digest,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a call would run, and with which arguments."""
+
+    valid: bool
+    tool: str
+    arguments: Json
+    """After every repair; None when the call would not run."""
+    repairs: tuple[Repair, ...]
+    error: ToolError | None
+    policies: tuple[str, ...]
+
+    @staticmethod
+    def from_wire(wire: pb.ValidateResponse) -> Verdict:
+        return Verdict(
+            valid=wire.valid,
+            tool=wire.tool_name,
+            arguments=_maybe(wire.arguments_json),
+            repairs=tuple(map(repair, wire.repairs)),
+            error=error_from_wire(wire.error) if wire.HasField("error") else None,
+            policies=tuple(wire.policies),
+        )
+
+
+def error_from_wire(wire: pb.Error) -> ToolError:
+    return ToolError(wire.code, wire.message, _maybe(wire.details_json), wire.retryable)
+
+
+def _maybe(text: str) -> Json:
+    return parse(text) if text else None

@@ -1,0 +1,77 @@
+// What is known of a tool, and the answer to whether a call of it would run.
+import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
+import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
+import { type Json, parseJson } from "./exact.js";
+import type { Repair, ToolError } from "./replies.js";
+
+export type Risk = "read" | "write" | "destructive" | "outbound" | "unspecified";
+
+/** One tool, as much of it as a caller needs. */
+export interface Tool {
+  name: string;
+  description: string;
+  inputSchema: Json;
+  /** Null when the tool declares none. */
+  outputSchema: Json;
+  risk: Risk;
+  idempotent: boolean;
+  /** Milliseconds for which a result may be served again; 0 for a tool that is not cacheable. */
+  cacheTtlMs: number;
+  /** Milliseconds after which a call is killed. */
+  timeoutMs: number;
+  source: string;
+  digest: string;
+}
+
+/** Whether a call would run, and with which arguments. */
+export interface Verdict {
+  valid: boolean;
+  tool: string;
+  /** After every repair; null when the call would not run. */
+  arguments: Json;
+  repairs: Repair[];
+  error: ToolError | undefined;
+  policies: string[];
+}
+
+export function toolFromWire(wire: Tool__Output): Tool {
+  return {
+    name: wire.name,
+    description: wire.description,
+    inputSchema: maybe(wire.inputSchemaJson),
+    outputSchema: maybe(wire.outputSchemaJson),
+    risk: wire.risk.replace("RISK_", "").toLowerCase() as Risk,
+    idempotent: wire.idempotent,
+    cacheTtlMs: wire.cacheTtlMs,
+    timeoutMs: wire.timeoutMs,
+    source: wire.source,
+    digest: wire.digest,
+  };
+}
+
+export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
+  return {
+    valid: wire.valid,
+    tool: wire.toolName,
+    arguments: maybe(wire.argumentsJson),
+    repairs: wire.repairs.map((one) => ({
+      kind: one.kind,
+      pointer: one.pointer,
+      before: one.from,
+      after: one.to,
+    })),
+    error: wire.error
+      ? {
+          code: wire.error.code,
+          message: wire.error.message,
+          details: maybe(wire.error.detailsJson),
+          retryable: wire.error.retryable,
+        }
+      : undefined,
+    policies: wire.policies,
+  };
+}
+
+function maybe(text: string): Json {
+  return text === "" ? null : parseJson(text);
+}
