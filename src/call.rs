@@ -1,6 +1,7 @@
 //! One call as it arrived, and the stable codes with which a reply can fail. Shared by all rooms;
 //! everything else lives in the room that makes it.
 
+mod dialect;
 mod digest;
 mod event;
 mod file;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use dialect::{Dialect, NoDialect};
 pub use digest::digest_of;
 pub use event::Event;
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
@@ -56,6 +58,8 @@ pub struct Call {
     pub tool: String,
     /// The arguments as JSON text, exactly as they came.
     pub arguments_json: String,
+    /// In whose terms the name and the arguments are written; `None` for the tool's own.
+    pub dialect: Option<Dialect>,
     /// Files that the tool can read.
     pub files: Vec<File>,
     /// Names of the files that the caller wants back.
@@ -86,6 +90,7 @@ impl Call {
             named: false,
             tool: tool.into(),
             arguments_json: arguments_json.into(),
+            dialect: None,
             files: Vec::new(),
             output_files: Vec::new(),
             conversation: String::new(),

@@ -3,6 +3,7 @@
 
 mod build;
 mod ceiling;
+mod dialect;
 mod digest;
 mod envelope;
 mod error;
@@ -36,6 +37,7 @@ use serde_json::Value;
 use crate::admission::{Admitted, Limit};
 
 pub use ceiling::Ceiling;
+pub use dialect::{Dialect, Export, Loss, export, exported_name, restore};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};

@@ -11,20 +11,22 @@ mod shallow;
 mod validator;
 mod violation;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::call::{Code, Failure, digest_of};
-use crate::catalog::{Repair, Resolved, Tool};
+use crate::call::{Call, Code, Dialect, Failure, digest_of};
+use crate::catalog::{Repair, Resolved, Tool, restore};
 
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
+use notation::translate;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -198,14 +200,14 @@ impl Schemas {
 
     /// Checks, and where needed repairs, the arguments of a call, and checks its files.
     pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
-        let text = &resolved.admitted.call.arguments_json;
-        let result = files::check(&resolved.tool, &resolved.admitted.call)
+        let call = &resolved.admitted.call;
+        let result = files::check(&resolved.tool, call)
             .map_err(|wrong| Error::Violations {
                 violations: vec![*wrong],
                 total: 1,
                 repairs: Vec::new(),
             })
-            .and_then(|()| self.check_text(&resolved.tool, text));
+            .and_then(|()| self.check_in(call.dialect, &resolved.tool, &call.arguments_json));
         let outcome = match &result {
             Ok(arguments) if arguments.repairs.is_empty() => "ok",
             Ok(_) => "repaired",
@@ -218,14 +220,25 @@ impl Schemas {
 
     /// Checks arguments given as JSON text against `tool`. Cost is bounded whatever comes.
     pub fn check_text(&self, tool: &Tool, arguments_json: &str) -> Result<Arguments, Error> {
+        self.check_in(None, tool, arguments_json)
+    }
+
+    /// Like [`Schemas::check_text`], of arguments that are written in a dialect's terms. Putting them
+    /// into the tool's own is no repair: it is done for every tool, and not listed among the repairs.
+    pub fn check_in(
+        &self,
+        dialect: Option<Dialect>,
+        tool: &Tool,
+        arguments_json: &str,
+    ) -> Result<Arguments, Error> {
         let compiled = self
             .tools
             .get(&tool.digest)
             .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
         let (value, repairs) = match tool.repair {
-            Repair::Off => (take_valid(compiled, arguments_json)?, Vec::new()),
-            Repair::Safe => repair::repair(tool, compiled, arguments_json)?,
+            Repair::Off => (take_valid((tool, dialect), compiled, arguments_json)?, Vec::new()),
+            Repair::Safe => repair::repair((tool, dialect), compiled, arguments_json)?,
         };
         let canonical = canonical(&value);
         Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
@@ -242,12 +255,34 @@ impl Schemas {
     }
 }
 
+/// A value in the tool's own terms.
+fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, Value> {
+    match dialect {
+        Some(dialect) => Cow::Owned(restore(tool, dialect, value.clone())),
+        None => Cow::Borrowed(value),
+    }
+}
+
+/// The text of a call's arguments in the tool's own terms, where they came in a dialect's and can be
+/// read.
+pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
+    let dialect = call.dialect?;
+    let text = &call.arguments_json;
+    let value = read(text, BOUNDS).ok().or_else(|| read(&translate(text)?, BOUNDS).ok())?;
+    Some(restore(tool, dialect, value).to_string())
+}
+
 /// The arguments as they are, when they are an object and fit.
-fn take_valid(compiled: &Compiled, arguments_json: &str) -> Result<Value, Error> {
+fn take_valid(
+    (tool, dialect): (&Tool, Option<Dialect>),
+    compiled: &Compiled,
+    arguments_json: &str,
+) -> Result<Value, Error> {
     let value = read(arguments_json, BOUNDS).map_err(Error::Unreadable)?;
     if !value.is_object() {
         return Err(Error::NotObject(kind_of(&value).to_owned()));
     }
+    let value = own(dialect, tool, &value).into_owned();
     if compiled.is_valid(&value) {
         return Ok(value);
     }

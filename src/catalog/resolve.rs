@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::file::{nearest, one_line};
-use super::{Catalog, Error, Resolved, Tool};
+use super::{Catalog, Dialect, Error, Resolved, Tool, exported_name};
 use crate::admission::{Admitted, Caller};
+use crate::call::Call;
 
 /// Prefixes that models put before the name of a function.
 const PREFIXES: [&str; 2] = ["functions.", "default_api."];
@@ -23,10 +24,29 @@ impl Catalog {
         visible: &dyn Fn(&Caller, &Tool) -> bool,
     ) -> Result<Resolved, Error> {
         let seen = |tool: &Tool| visible(&admitted.caller, tool);
-        match self.find(&admitted.call.tool, &seen) {
+        match self.named(&admitted.call, &seen) {
             Some(tool) => Ok(Resolved { admitted, tool }),
             None => Err(self.unknown(&admitted.call.tool, &seen)),
         }
+    }
+
+    /// The tool that a call names, in its own dialect first.
+    pub fn named(&self, call: &Call, visible: &dyn Fn(&Tool) -> bool) -> Option<Arc<Tool>> {
+        let named = call.dialect.and_then(|dialect| self.exported(dialect, &call.tool));
+        named.or_else(|| self.find(&call.tool, visible))
+    }
+
+    /// The only tool that a dialect exports under this name.
+    fn exported(&self, dialect: Dialect, name: &str) -> Option<Arc<Tool>> {
+        let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+        std::iter::once(name).chain(bare).find_map(|name| {
+            let mut fitting =
+                self.tools().iter().filter(|tool| exported_name(&tool.name, dialect) == name);
+            match (fitting.next(), fitting.next()) {
+                (Some(only), None) => Some(Arc::clone(only)),
+                _ => None,
+            }
+        })
     }
 
     /// The tool with this name, or the only one that a known misspelling of it fits.

@@ -11,7 +11,9 @@ use tonic_types::{StatusExt, pb};
 use super::client::{self, Where, told};
 use super::files::Files;
 use super::{Failed, print};
+use crate::call::Dialect;
 use crate::proto::REPLY_TYPE_URL;
+use crate::proto::tools as proto;
 use crate::proto::tools::{CallRequest, GetResultRequest, Reply, reply};
 
 #[derive(Debug, Args)]
@@ -33,6 +35,9 @@ pub(super) struct Options {
     /// Waits for a person where the call needs one.
     #[arg(long)]
     wait: bool,
+    /// The name and the arguments are in this dialect's terms, as a model wrote them.
+    #[arg(long)]
+    dialect: Option<Dialect>,
     /// Gives up after this time, for example 2s.
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
@@ -54,6 +59,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         output_files: options.files.take.clone(),
         approval_id: options.approval,
         wait_for_approval: options.wait,
+        dialect: options.dialect.map_or(0, |dialect| wire(dialect).into()),
     });
     if let Some(timeout) = options.timeout {
         request.set_timeout(timeout);
@@ -93,5 +99,15 @@ async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String>
         if offset == 0 {
             return Some(line);
         }
+    }
+}
+
+const fn wire(dialect: Dialect) -> proto::Dialect {
+    match dialect {
+        Dialect::Openai => proto::Dialect::Openai,
+        Dialect::OpenaiStrict => proto::Dialect::OpenaiStrict,
+        Dialect::Anthropic => proto::Dialect::Anthropic,
+        Dialect::Gemini => proto::Dialect::Gemini,
+        Dialect::Plain => proto::Dialect::Plain,
     }
 }

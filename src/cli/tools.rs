@@ -101,7 +101,7 @@ async fn list(options: List) -> Result<ExitCode, Failed> {
 }
 
 async fn show(options: Show) -> Result<ExitCode, Failed> {
-    let request = GetToolRequest { name: options.name };
+    let request = GetToolRequest { name: options.name, ..Default::default() };
     let tool = options.at.tools().await?.get_tool(request).await;
     let tool = as_json(&tool.map_err(|status| Failed::answer(status.message()))?.into_inner());
     if options.json {

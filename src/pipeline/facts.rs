@@ -17,7 +17,7 @@ use crate::ledger::{Latencies, Ledger, Record, Run};
 use crate::normalize::{self, Reply};
 use crate::policy::{self, Authorized, Decision, Said};
 use crate::sandbox::{Outcome, Ran, Sight};
-use crate::schema::{Change, Checked};
+use crate::schema::{self, Change, Checked};
 use crate::telemetry;
 
 /// Facts of one call.
@@ -140,6 +140,10 @@ impl Facts {
 
     pub(super) fn resolved(&mut self, resolved: &Resolved) {
         self.tool = Some(Arc::clone(&resolved.tool));
+        // Masking and replay know the tool's own terms only.
+        if let Some(own) = schema::own_terms(&resolved.admitted.call, &resolved.tool) {
+            self.arguments_json = own;
+        }
     }
 
     pub(super) fn checked(&mut self, checked: &Checked) {
@@ -269,7 +273,7 @@ impl Facts {
             total: Some(call.received.elapsed()),
         };
         // A call that was refused before it came to its tool is masked as the tool's calls are.
-        let named = || self.first.catalog.find(&call.tool, &|_| true);
+        let named = || self.first.catalog.named(call, &|_| true);
         let masked_by = if self.tool.is_none() { named() } else { None };
         let code = reply.error.as_ref().map(|error| error.code);
         metrics::counter!(

@@ -13,7 +13,8 @@ use super::notation::translate;
 use super::reader::read;
 use super::validator::Compiled;
 use super::violation::{MASK, MAX_VIOLATIONS, Violation, explain, short_pointer};
-use super::{BOUNDS, Change, Error, kind_of};
+use super::{BOUNDS, Change, Error, kind_of, own};
+use crate::call::Dialect;
 use crate::catalog::Tool;
 
 use walk::Walk;
@@ -25,21 +26,22 @@ const MAX_TEXT: usize = 200;
 /// How often arguments are unpacked that were encoded as a string.
 const MAX_UNWRAPS: usize = 2;
 
-/// Reads and repairs arguments for `tool`, and checks the result.
+/// Reads arguments for `tool`, puts them into its own terms, repairs them and checks the result.
 pub(super) fn repair(
-    tool: &Tool,
+    (tool, dialect): (&Tool, Option<Dialect>),
     compiled: &Compiled,
     arguments_json: &str,
 ) -> Result<(Value, Vec<Change>), Error> {
     let mut log = Log::new(compiled.sensitive);
     let value = read_loosely(arguments_json, &mut log)?;
     let object = unwrap_text(value, &mut log)?;
-    match mend(tool, compiled, &object, log.clone()) {
+    match mend(tool, compiled, &own(dialect, tool, &object), log.clone()) {
         Ok(done) => Ok(done),
         Err(refusal) => {
             let mut log = log;
             let inner = open_envelope(tool, &object, &mut log);
-            let opened = inner.and_then(|inner| mend(tool, compiled, &inner, log).ok());
+            let opened =
+                inner.and_then(|inner| mend(tool, compiled, &own(dialect, tool, &inner), log).ok());
             opened.ok_or(refusal)
         }
     }

@@ -42,6 +42,7 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::ListToolsResponse>, Status> {
         let caller = arrival::caller(&request)?;
         let asked = request.into_inner();
+        let dialect = wire::dialect(asked.dialect)?;
         let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
         let size = usize::try_from(size).unwrap_or(1000);
         let (tools, catalog_digest) = self.pipeline.tools(&caller);
@@ -49,7 +50,8 @@ impl ToolService for Tools {
             .iter()
             .filter(|tool| tool.name.starts_with(&asked.name_prefix))
             .filter(|tool| tool.name > asked.page_token);
-        let page: Vec<_> = rest.by_ref().take(size).map(|tool| wire::tool(tool)).collect();
+        let page = rest.by_ref().take(size).map(|tool| wire::tool_in(tool, dialect));
+        let page: Vec<_> = page.collect();
         let more = rest.next().is_some();
         let last = page.last().filter(|_| more).map(|tool| tool.name.clone());
         Ok(Response::new(proto::ListToolsResponse {
@@ -64,12 +66,13 @@ impl ToolService for Tools {
         request: Request<proto::GetToolRequest>,
     ) -> Result<Response<proto::Tool>, Status> {
         let caller = arrival::caller(&request)?;
-        let name = wire::named("name", request.into_inner().name)?;
+        let asked = request.into_inner();
+        let (name, dialect) = (wire::named("name", asked.name)?, wire::dialect(asked.dialect)?);
         let (tools, _) = self.pipeline.tools(&caller);
         let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
             status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
         })?;
-        Ok(Response::new(wire::tool(tool)))
+        Ok(Response::new(wire::tool_in(tool, dialect)))
     }
 
     async fn call(

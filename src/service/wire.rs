@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tonic::Status;
 
-use crate::call::{Call, CallId};
-use crate::catalog::{Risk, Tool};
+use crate::call::{Call, CallId, Dialect};
+use crate::catalog::{self, Risk, Tool};
 use crate::ledger::Page;
 use crate::normalize::{self, Millis};
 use crate::pipeline::{CallError, Preview, Recorded};
@@ -53,6 +53,10 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     if id.is_none() {
         wrong.push(("call_id", "is not a UUID".to_owned()));
     }
+    let dialect = known(wire.dialect).unwrap_or_else(|fault| {
+        wrong.push(("dialect", fault));
+        None
+    });
     wrong.extend(files::fault(&wire.output_files).map(|fault| ("output_files", fault)));
     let files = files::take(wire.files).unwrap_or_else(|fault| {
         wrong.push(("files", fault));
@@ -66,14 +70,49 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
     let mut call = Call::new(wire.tool_name, arguments);
     (call.id, call.named) = (id, !wire.call_id.is_empty());
     (call.files, call.output_files) = (files, wire.output_files);
-    call.conversation = wire.conversation_id;
+    (call.conversation, call.dialect) = (wire.conversation_id, dialect);
     call.approval = Some(wire.approval_id).filter(|id| !id.is_empty());
     call.attends = wire.wait_for_approval;
     call.idempotency_key = Some(wire.idempotency_key).filter(|key| !key.is_empty());
     Ok(call)
 }
 
-pub(super) fn tool(tool: &Tool) -> proto::Tool {
+/// The dialect that was asked for, if any.
+pub(super) fn dialect(wire: i32) -> Result<Option<Dialect>, Status> {
+    known(wire).map_err(|fault| status::malformed(&[("dialect", fault)]))
+}
+
+fn known(wire: i32) -> Result<Option<Dialect>, String> {
+    let known = proto::Dialect::try_from(wire).map_err(|_| format!("`{wire}` is not known"))?;
+    Ok(match known {
+        proto::Dialect::Unspecified => None,
+        proto::Dialect::Openai => Some(Dialect::Openai),
+        proto::Dialect::OpenaiStrict => Some(Dialect::OpenaiStrict),
+        proto::Dialect::Anthropic => Some(Dialect::Anthropic),
+        proto::Dialect::Gemini => Some(Dialect::Gemini),
+        proto::Dialect::Plain => Some(Dialect::Plain),
+    })
+}
+
+/// A tool, in a dialect too where one was asked for.
+pub(super) fn tool_in(tool: &Tool, dialect: Option<Dialect>) -> proto::Tool {
+    let export = dialect.map(|dialect| catalog::export(tool, dialect));
+    let losses = export.iter().flat_map(|export| &export.losses).map(|loss| proto::Loss {
+        pointer: loss.pointer.clone(),
+        keyword: loss.keyword.clone(),
+        message: loss.message.clone(),
+    });
+    proto::Tool {
+        losses: losses.collect(),
+        definition_json: export
+            .as_ref()
+            .map(|export| export.definition.to_string())
+            .unwrap_or_default(),
+        ..self::tool(tool)
+    }
+}
+
+fn tool(tool: &Tool) -> proto::Tool {
     let risk = match tool.risk {
         Risk::Read => proto::Risk::Read,
         Risk::Write => proto::Risk::Write,
@@ -96,6 +135,7 @@ pub(super) fn tool(tool: &Tool) -> proto::Tool {
         source: tool.source.clone(),
         digest: tool.digest.clone(),
         files: files::declared(&tool.files),
+        ..proto::Tool::default()
     }
 }
 

@@ -199,7 +199,7 @@ async fn a_manifest_can_fix_the_files_and_make_a_file_of_the_output() {
     assert_eq!(reply.files[0].media_type, "image/png");
     assert_eq!(code(&run(&daemon, call("probe.stdout", "true")).await.0), "EXECUTION_ERROR");
 
-    let asked = GetToolRequest { name: "probe.fixed".into() };
+    let asked = GetToolRequest { name: "probe.fixed".into(), ..Default::default() };
     let tool = daemon.client().await.get_tool(asked).await.unwrap().into_inner();
     assert_eq!(tool.files.unwrap().give.unwrap().names, ["report.csv"]);
 }

@@ -259,7 +259,10 @@ async fn a_changed_catalog_takes_effect_and_a_broken_one_keeps_the_last_good_sta
     let skip = daemon.logged();
     std::fs::write(&manifest, good.replace("Runs a shell script.", "Runs a script anew.")).unwrap();
     daemon.log_line(skip, "in force");
-    let asked = || switchboard::proto::tools::GetToolRequest { name: "probe.sh".into() };
+    let asked = || switchboard::proto::tools::GetToolRequest {
+        name: "probe.sh".into(),
+        ..Default::default()
+    };
     let tool = daemon.client().await.get_tool(asked()).await.unwrap().into_inner();
     assert!(tool.description.starts_with("Runs a script anew."), "{}", tool.description);
 
@@ -291,7 +294,10 @@ async fn sighup_alone_reloads() {
     std::os::unix::fs::symlink(&target, &manifest).unwrap();
     let daemon = setup.start().await;
     let description = async || {
-        let asked = switchboard::proto::tools::GetToolRequest { name: "probe.sh".into() };
+        let asked = switchboard::proto::tools::GetToolRequest {
+            name: "probe.sh".into(),
+            ..Default::default()
+        };
         daemon.client().await.get_tool(asked).await.unwrap().into_inner().description
     };
     let text = std::fs::read_to_string(&target).unwrap();
