@@ -5,6 +5,7 @@
 Starts everything in a temporary folder, runs the command with the addresses in its environment, ends
 what it started, and exits as the command did.
 
+  SWITCHBOARD_BINARY     the daemon's program
   SWITCHBOARD_SOCKET     a Unix socket of the first daemon; its file `slow.sock` is the second's, which
                          lets each caller make one call a second
   SWITCHBOARD_TCP        the first daemon over TLS, host:port; a caller has a certificate or a token
@@ -96,7 +97,7 @@ class Bed:
     """Everything, for the time of a block."""
 
     def __init__(self, binary: str, images: str) -> None:
-        self.binary = binary
+        self.binary = str(pathlib.Path(binary).resolve())
         self.images = pathlib.Path(images).resolve()
         self._stack = ExitStack()
 
@@ -176,6 +177,7 @@ class Bed:
 
     def environment(self) -> dict[str, str]:
         return {
+            "SWITCHBOARD_BINARY": self.binary,
             "SWITCHBOARD_SOCKET": str(self.folder / "first.sock"),
             "SWITCHBOARD_TCP": self.tcp,
             "SWITCHBOARD_PEM": str(self.folder),

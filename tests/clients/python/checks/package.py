@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import threading
 import time
 import uuid
@@ -90,6 +91,18 @@ def lists_and_describes_tools(client):
     assert (stats.cache_ttl, stats.timeout) == (300, 3), stats
     assert client.get_tool("text.stats") == stats
     assert [tool.name for tool in client.list_tools("text.")] == ["text.stats"]
+
+
+@check
+def describes_and_calls_a_tool_in_the_terms_of_a_model_host(client):
+    definition = client.get_tool("text.stats", dialect="openai").definition
+    assert definition["type"] == "function", definition
+    name = definition["function"]["name"]
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", name), name
+    reply = client.call(name, {"text": "a b"}, dialect="openai")
+    assert reply.ok and reply.tool == "text.stats", reply
+    shown = {tool.name: tool.definition for tool in client.list_tools(dialect="openai")}
+    assert shown["text.stats"] == definition, shown
 
 
 @check

@@ -21,7 +21,14 @@ import { type Event, eventFromWire } from "./events.js";
 import { renderJson } from "./exact.js";
 import { Tools } from "./proto.js";
 import { type Reply, replyFromJson, replyFromWire } from "./replies.js";
-import { type Tool, toolFromWire, type Verdict, verdictFromWire } from "./tools.js";
+import {
+  type Dialect,
+  type Tool,
+  toolFromWire,
+  type Verdict,
+  verdictFromWire,
+  wireDialect,
+} from "./tools.js";
 
 export interface ClientOptions {
   tls?: Tls;
@@ -48,6 +55,14 @@ export interface CallOptions extends RpcSettings {
   outputFiles?: readonly string[];
   approvalId?: string;
   waitForApproval?: boolean;
+  /** In whose terms tool and arguments are written; the tool's own when left out. */
+  dialect?: Dialect;
+}
+
+/** Which tools, and how they are described. */
+export interface ListSettings extends RpcSettings {
+  prefix?: string;
+  dialect?: Dialect;
 }
 
 /** JSON text is sent as it stands. */
@@ -68,15 +83,16 @@ interface Method<Request, Response> {
 
 /** `endpoint` is `unix:/path/of/the.sock` or `host:port`. */
 export class Client {
+  /** For services beside Switchboard's own, such as grpc.health.v1. */
+  readonly channel: Channel;
   readonly approvals: Approvals;
-  readonly #channel: Channel;
   readonly #token: Token | undefined;
   readonly #timeoutMs: number;
   readonly #attempts: number;
 
   constructor(endpoint: string, options: ClientOptions = {}) {
     checkToken(endpoint, options.tls, options.token);
-    this.#channel = new Channel(endpoint, channelCredentials(options.tls), {
+    this.channel = new Channel(endpoint, channelCredentials(options.tls), {
       ...OPTIONS,
       ...options.channel,
     });
@@ -87,7 +103,7 @@ export class Client {
   }
 
   close(): void {
-    this.#channel.close();
+    this.channel.close();
   }
 
   /** Runs one call. An error of the tool or a refusal is a reply; CallFailed is a status. */
@@ -115,10 +131,11 @@ export class Client {
   }
 
   /** All tools that this caller may be able to use, by name. */
-  async listTools(prefix = "", settings: RpcSettings = {}): Promise<Tool[]> {
+  async listTools(settings: ListSettings = {}): Promise<Tool[]> {
     const found: Tool[] = [];
+    const [namePrefix, dialect] = [settings.prefix ?? "", wireDialect(settings.dialect)];
     for (let pageToken = ""; ; ) {
-      const request = { namePrefix: prefix, pageSize: 1000, pageToken };
+      const request = { namePrefix, dialect, pageSize: 1000, pageToken };
       const page = await this.ask(Tools.ListTools, () => request, settings);
       found.push(...page.tools.map(toolFromWire));
       pageToken = page.nextPageToken;
@@ -126,8 +143,10 @@ export class Client {
     }
   }
 
-  async getTool(name: string, settings: RpcSettings = {}): Promise<Tool> {
-    return toolFromWire(await this.ask(Tools.GetTool, () => ({ name }), settings));
+  /** By its own name, whatever the dialect. */
+  async getTool(name: string, settings: RpcSettings & { dialect?: Dialect } = {}): Promise<Tool> {
+    const request = { name, dialect: wireDialect(settings.dialect) };
+    return toolFromWire(await this.ask(Tools.GetTool, () => request, settings));
   }
 
   /** Reads a recorded reply again; its files have no content then. */
@@ -176,7 +195,7 @@ export class Client {
     attempt = 1,
   ): AsyncGenerator<Response, void> {
     settings.signal?.throwIfAborted();
-    const stream: ClientReadableStream<Response> = this.#channel.makeServerStreamRequest(
+    const stream: ClientReadableStream<Response> = this.channel.makeServerStreamRequest(
       method.path,
       method.requestSerialize,
       method.responseDeserialize,
@@ -236,7 +255,7 @@ export class Client {
     let abort = () => {};
     try {
       return await new Promise<Response>((resolve, reject) => {
-        const call: ClientUnaryCall = this.#channel.makeUnaryRequest(
+        const call: ClientUnaryCall = this.channel.makeUnaryRequest(
           method.path,
           method.requestSerialize,
           method.responseDeserialize,
@@ -285,5 +304,6 @@ function callRequest(tool: string, args: Arguments, options: CallOptions): CallR
     outputFiles: [...(options.outputFiles ?? [])],
     approvalId: options.approvalId ?? "",
     waitForApproval: options.waitForApproval ?? false,
+    dialect: wireDialect(options.dialect),
   };
 }

@@ -1,10 +1,21 @@
 // What is known of a tool, and the answer to whether a call of it would run.
+import type { Dialect as WireDialect } from "../generated/switchboard/tools/v1/Dialect.js";
 import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
 import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
 import { type Json, parseJson } from "./exact.js";
 import type { Repair, ToolError } from "./replies.js";
 
 export type Risk = "read" | "write" | "destructive" | "outbound" | "unspecified";
+
+/** In whose terms a tool is described, and a call of it written. */
+export type Dialect = "openai" | "openai_strict" | "anthropic" | "gemini" | "plain";
+
+/** One thing that a dialect cannot say as the input schema does. */
+export interface Loss {
+  pointer: string;
+  keyword: string;
+  message: string;
+}
 
 /** One tool, as much of it as a caller needs. */
 export interface Tool {
@@ -21,6 +32,9 @@ export interface Tool {
   timeoutMs: number;
   source: string;
   digest: string;
+  /** The element of `tools` for the dialect that was asked for; null without one. */
+  definition: Json;
+  losses: Loss[];
 }
 
 /** Whether a call would run, and with which arguments. */
@@ -46,6 +60,8 @@ export function toolFromWire(wire: Tool__Output): Tool {
     timeoutMs: wire.timeoutMs,
     source: wire.source,
     digest: wire.digest,
+    definition: maybe(wire.definitionJson),
+    losses: wire.losses,
   };
 }
 
@@ -70,6 +86,10 @@ export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
       : undefined,
     policies: wire.policies,
   };
+}
+
+export function wireDialect(dialect: Dialect | undefined): WireDialect {
+  return `DIALECT_${(dialect ?? "unspecified").toUpperCase()}` as WireDialect;
 }
 
 function maybe(text: string): Json {

@@ -16,7 +16,7 @@ from .errors import CallFailed, Violation
 from .events import Accepted, Event, Output, Started, Waiting
 from .exact import Json
 from .replies import File, Metadata, Repair, Reply, ToolError
-from .tools import Tool, Verdict
+from .tools import Dialect, Loss, Tool, Verdict
 
 __all__ = [
     "Accepted",
@@ -24,9 +24,11 @@ __all__ = [
     "AsyncClient",
     "CallFailed",
     "Client",
+    "Dialect",
     "Event",
     "File",
     "Json",
+    "Loss",
     "Metadata",
     "Output",
     "Repair",

@@ -19,7 +19,7 @@ from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
 from .events import Event
 from .replies import Reply
-from .tools import Tool, Verdict
+from .tools import Dialect, Tool, Verdict, dialect_to_wire
 
 Ask = TypeVar("Ask", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -108,8 +108,11 @@ class AsyncClient(Core):
         answer = await self._send(self.tools.Validate, lambda: request, timeout, "always")
         return Verdict.from_wire(answer)
 
-    async def get_tool(self, name: str, *, timeout: float | None = None) -> Tool:
-        request = pb.GetToolRequest(name=name)
+    async def get_tool(
+        self, name: str, *, dialect: Dialect | None = None, timeout: float | None = None
+    ) -> Tool:
+        """By its own name, whatever the dialect."""
+        request = pb.GetToolRequest(name=name, dialect=dialect_to_wire(dialect))
         return Tool.from_wire(
             await self._send(self.tools.GetTool, lambda: request, timeout, "always")
         )

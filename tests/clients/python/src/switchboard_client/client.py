@@ -21,7 +21,7 @@ from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
 from .events import Event
 from .replies import Reply
-from .tools import Tool, Verdict
+from .tools import Dialect, Tool, Verdict, dialect_to_wire
 
 Ask = TypeVar("Ask", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -111,10 +111,14 @@ class Client(Core):
         request = call_request(tool, arguments, **more)
         return Verdict.from_wire(self._ask(self.tools.Validate, request, timeout))
 
-    def list_tools(self, prefix: str = "", *, timeout: float | None = None) -> list[Tool]:
+    def list_tools(
+        self, prefix: str = "", *, dialect: Dialect | None = None, timeout: float | None = None
+    ) -> list[Tool]:
         """All tools that this caller may be able to use, by name."""
         found: list[Tool] = []
-        request = pb.ListToolsRequest(name_prefix=prefix, page_size=1000)
+        request = pb.ListToolsRequest(
+            name_prefix=prefix, page_size=1000, dialect=dialect_to_wire(dialect)
+        )
         while True:
             page = self._ask(self.tools.ListTools, request, timeout)
             found += map(Tool.from_wire, page.tools)
@@ -122,8 +126,12 @@ class Client(Core):
                 return found
             request.page_token = page.next_page_token
 
-    def get_tool(self, name: str, *, timeout: float | None = None) -> Tool:
-        return Tool.from_wire(self._ask(self.tools.GetTool, pb.GetToolRequest(name=name), timeout))
+    def get_tool(
+        self, name: str, *, dialect: Dialect | None = None, timeout: float | None = None
+    ) -> Tool:
+        """By its own name, whatever the dialect."""
+        request = pb.GetToolRequest(name=name, dialect=dialect_to_wire(dialect))
+        return Tool.from_wire(self._ask(self.tools.GetTool, request, timeout))
 
     def result(self, call_id: str, *, timeout: float | None = None) -> Reply:
         """Reads a recorded reply again; its files have no content then."""

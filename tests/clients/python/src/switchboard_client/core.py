@@ -14,6 +14,7 @@ from switchboard.tools.v1 import tools_pb2 as pb
 from .channel import Options, Tls, Token, check_token, metadata, options
 from .errors import CallFailed
 from .exact import render
+from .tools import Dialect, dialect_to_wire
 
 Arguments: TypeAlias = Mapping[str, object] | str
 Again: TypeAlias = Literal["always", "refused", "never"]
@@ -32,6 +33,8 @@ class CallOptions(TypedDict, total=False):
     output_files: Sequence[str]
     approval_id: str
     wait_for_approval: bool
+    dialect: Dialect
+    """In whose terms tool and arguments are written; the tool's own when left out."""
 
 
 class Core:
@@ -107,6 +110,7 @@ def call_request(
         output_files=more.get("output_files", ()),
         approval_id=more.get("approval_id", ""),
         wait_for_approval=more.get("wait_for_approval", False),
+        dialect=dialect_to_wire(more.get("dialect")),
     )
 
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, TypeAlias, cast
 
 from switchboard.tools.v1 import tools_pb2 as pb
 
 from .exact import Json, parse
 from .replies import Repair, ToolError, repair
 
-Risk = Literal["read", "write", "destructive", "outbound", "unspecified"]
+Risk: TypeAlias = Literal["read", "write", "destructive", "outbound", "unspecified"]
+Dialect: TypeAlias = Literal["openai", "openai_strict", "anthropic", "gemini", "plain"]
+"""In whose terms a tool is described, and a call of it written."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One thing that a dialect cannot say as the input schema does."""
+
+    pointer: str
+    keyword: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,9 @@ class Tool:
     """Seconds after which a call is killed."""
     source: str
     digest: str
+    definition: Json
+    """The element of `tools` for the dialect that was asked for; None without one."""
+    losses: tuple[Loss, ...]
 
     @staticmethod
     def from_wire(wire: pb.Tool) -> Tool:
@@ -44,6 +58,8 @@ class Tool:
             timeout=wire.timeout_ms / 1000,
             source=wire.source,
             digest=wire.digest,
+            definition=_maybe(wire.definition_json),
+            losses=tuple(Loss(one.pointer, one.keyword, one.message) for one in wire.losses),
         )
 
 
@@ -69,6 +85,10 @@ class Verdict:
             error=error_from_wire(wire.error) if wire.HasField("error") else None,
             policies=tuple(wire.policies),
         )
+
+
+def dialect_to_wire(dialect: Dialect | None) -> pb.Dialect.ValueType:
+    return pb.Dialect.Value(f"DIALECT_{(dialect or 'unspecified').upper()}")
 
 
 def error_from_wire(wire: pb.Error) -> ToolError:

@@ -1,0 +1,4 @@
+// All checks, one after the other, in this order.
+import "./package.js";
+import "./doors.js";
+import "./drain.js";
