@@ -47,6 +47,15 @@ impl fmt::Display for CallId {
     }
 }
 
+/// A fault of a call that lies in the message that it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// Whether the message was cut off.
+    pub is_cut: bool,
+    /// What is wrong, and what to send instead.
+    pub why: String,
+}
+
 /// A tool call as the caller sent it; nothing in it has been checked.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -60,6 +69,8 @@ pub struct Call {
     pub arguments_json: String,
     /// In whose terms the name and the arguments are written; `None` for the tool's own.
     pub dialect: Option<Dialect>,
+    /// Why the call may not run, whatever its arguments are; known before it was sent on.
+    pub withheld: Option<Withheld>,
     /// Files that the tool can read.
     pub files: Vec<File>,
     /// Names of the files that the caller wants back.
@@ -91,6 +102,7 @@ impl Call {
             tool: tool.into(),
             arguments_json: arguments_json.into(),
             dialect: None,
+            withheld: None,
             files: Vec::new(),
             output_files: Vec::new(),
             conversation: String::new(),

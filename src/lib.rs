@@ -16,6 +16,7 @@ pub mod policy;
 pub mod sandbox;
 pub mod screen;
 pub mod normalize;
+pub mod native;
 pub mod ledger;
 pub mod telemetry;
 pub mod cli;

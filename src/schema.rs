@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Code, Dialect, Failure, digest_of};
+use crate::call::{Call, Code, Dialect, Failure, Withheld, digest_of};
 use crate::catalog::{Repair, Resolved, Tool, restore};
 
 pub use canon::{canonical, digest};
@@ -26,6 +26,7 @@ pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
+pub(crate) use notation::translate as from_notation;
 use notation::translate;
 use validator::{Compiled, Pair};
 use violation::explain;
@@ -201,7 +202,8 @@ impl Schemas {
     /// Checks, and where needed repairs, the arguments of a call, and checks its files.
     pub fn check(&self, resolved: Resolved) -> Result<Checked, Error> {
         let call = &resolved.admitted.call;
-        let result = files::check(&resolved.tool, call)
+        let result = withheld(call)
+            .and_then(|()| files::check(&resolved.tool, call))
             .map_err(|wrong| Error::Violations {
                 violations: vec![*wrong],
                 total: 1,
@@ -253,6 +255,18 @@ impl Schemas {
         let (violations, _) = explain(output, data);
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
+}
+
+/// What speaks against a call before its arguments are looked at.
+fn withheld(call: &Call) -> Result<(), Box<Violation>> {
+    let Some(Withheld { is_cut, why }) = &call.withheld else { return Ok(()) };
+    Err(Box::new(Violation {
+        pointer: String::new(),
+        kind: if *is_cut { FlawKind::Truncated.as_str() } else { "withheld" }.to_owned(),
+        message: why.clone(),
+        expected: Value::Null,
+        got: Value::Null,
+    }))
 }
 
 /// A value in the tool's own terms.

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod files;
+mod native;
 mod policy;
 mod status;
 mod tools;

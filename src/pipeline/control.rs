@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::facts::Facts;
 use super::{CallError, Pipeline, Snapshot};
 use crate::admission::{self, Caller, Peer, Unproven};
-use crate::call::Call;
+use crate::call::{Call, Dialect};
 use crate::catalog::Tool;
 use crate::ledger::Ledger;
 use crate::schema::Change;
@@ -58,6 +58,14 @@ impl Pipeline {
     /// The tools that this caller may be able to use, by name, and the catalog's digest.
     pub fn tools(&self, caller: &Caller) -> (Vec<Arc<Tool>>, String) {
         self.snapshot.load().tools_for(caller)
+    }
+
+    /// The tool that a call by this name would be of, if the caller may know of it.
+    pub fn tool(&self, name: &str, dialect: Option<Dialect>, caller: &Caller) -> Option<Arc<Tool>> {
+        let snapshot = self.snapshot.load();
+        let shown = |tool: &Tool| snapshot.shows(caller, tool);
+        let call = Call { dialect, ..Call::new(name, "") };
+        snapshot.catalog.named(&call, &shown).filter(|tool| shown(tool))
     }
 
     /// Tells who is at the other end, or why that is not known.

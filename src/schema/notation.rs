@@ -5,17 +5,56 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// What a text is in JSON notation.
+pub(super) enum Translation {
+    /// All of it.
+    Whole(String),
+    /// As much as there is: the text ends inside a string or a bracket.
+    Cut(String),
+    /// Nothing: a piece has no counterpart in JSON.
+    None,
+}
+
 /// `text` in JSON notation; `None` where a piece has no counterpart in JSON.
-pub(super) fn translate(text: &str) -> Option<String> {
+pub(crate) fn translate(text: &str) -> Option<String> {
+    match translation(text) {
+        Translation::Whole(json) | Translation::Cut(json) => Some(json),
+        Translation::None => None,
+    }
+}
+
+/// Like [`translate`], but tells what is cut off.
+pub(super) fn translation(text: &str) -> Translation {
     let mut translator = Translator {
         rest: text.chars().peekable(),
         out: String::with_capacity(text.len()),
         open: Vec::new(),
+        cut: false,
     };
     while let Some(character) = translator.rest.next() {
-        translator.step(character)?;
+        if translator.step(character).is_none() {
+            return match translator.cut {
+                true => Translation::Cut(translator.out),
+                false => Translation::None,
+            };
+        }
     }
-    Some(translator.out)
+    match translator.open.is_empty() {
+        true => Translation::Whole(translator.out),
+        false => Translation::Cut(translator.out),
+    }
+}
+
+/// What stands in the fenced block that `text` is.
+pub(super) fn unfenced(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let count = text.len() - text.trim_start_matches(mark).len();
+    let (_, body) = text.split_once('\n')?;
+    let (inner, end) = body.rsplit_once('\n')?;
+    let end = end.trim();
+    let closes = count >= 3 && end.len() >= count && end.chars().all(|c| c == mark);
+    closes.then_some(inner)
 }
 
 struct Translator<'t> {
@@ -24,9 +63,18 @@ struct Translator<'t> {
     /// For each open bracket the one that closes it in the source, and how many commas it has
     /// seen.
     open: Vec<(char, usize)>,
+    /// Whether the text ended where more has to follow.
+    cut: bool,
 }
 
 impl Translator<'_> {
+    /// The next character, which has to be there.
+    fn need(&mut self) -> Option<char> {
+        let next = self.rest.next();
+        self.cut |= next.is_none();
+        next
+    }
+
     fn step(&mut self, character: char) -> Option<()> {
         match character {
             '"' | '\'' => return self.string(character),
@@ -40,7 +88,7 @@ impl Translator<'_> {
                 }
                 self.out.push(',');
             }
-            '\\' => match self.rest.next()? {
+            '\\' => match self.need()? {
                 'n' | 'r' | 't' => self.out.push(' '),
                 _ => return None,
             },
@@ -90,12 +138,13 @@ impl Translator<'_> {
     fn string(&mut self, quote: char) -> Option<()> {
         self.out.push('"');
         loop {
-            match self.rest.next()? {
+            match self.need()? {
                 end if end == quote => break,
                 '\\' if quote == '\'' => self.python_escape()?,
                 '\\' => {
                     self.out.push('\\');
-                    self.out.push(self.rest.next()?);
+                    let next = self.need()?;
+                    self.out.push(next);
                 }
                 '"' => self.out.push_str("\\\""),
                 control if control < ' ' => {
@@ -110,12 +159,13 @@ impl Translator<'_> {
 
     /// Only the escapes that mean the same in both notations, and `\'` and `\xHH`.
     fn python_escape(&mut self) -> Option<()> {
-        match self.rest.next()? {
+        match self.need()? {
             '\'' => self.out.push('\''),
             'x' => {
                 self.out.push_str("\\u00");
                 for _ in 0..2 {
-                    self.out.push(self.rest.next()?);
+                    let next = self.need()?;
+                    self.out.push(next);
                 }
             }
             same @ ('\\' | '"' | 'n' | 'r' | 't' | 'b' | 'f' | 'u') => {

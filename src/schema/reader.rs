@@ -51,6 +51,12 @@ pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
     }
 }
 
+/// That `text` ends too early, inside the value at `pointer`.
+pub(super) fn truncated(text: &str, pointer: String) -> Flaw {
+    let reader = Reader { text, at: text.len(), max_depth: 0, path: Vec::new() };
+    Flaw { pointer, ..reader.truncated() }
+}
+
 /// Appends `token` to a JSON Pointer.
 pub(super) fn join(pointer: &str, token: &str) -> String {
     format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"))

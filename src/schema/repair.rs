@@ -8,9 +8,9 @@ mod walk;
 
 use serde_json::Value;
 
-use super::flaw::FlawKind;
-use super::notation::translate;
-use super::reader::read;
+use super::flaw::{Flaw, FlawKind};
+use super::notation::{Translation, translation, unfenced};
+use super::reader::{read, truncated};
 use super::validator::Compiled;
 use super::violation::{MASK, MAX_VIOLATIONS, Violation, explain, short_pointer};
 use super::{BOUNDS, Change, Error, kind_of, own};
@@ -53,15 +53,32 @@ fn read_loosely(text: &str, log: &mut Log) -> Result<Value, Error> {
         Ok(value) => return Ok(value),
         Err(flaw) => flaw,
     };
-    let notation = matches!(flaw.kind, FlawKind::Syntax | FlawKind::Text);
-    let read_again = |text: String| read(&text, BOUNDS).ok();
-    match translate(text).filter(|_| notation).and_then(read_again) {
-        Some(value) => {
+    if !matches!(flaw.kind, FlawKind::Syntax | FlawKind::Text) {
+        return Err(Error::Unreadable(flaw));
+    }
+    let again = match translation(unfenced(text).unwrap_or(text)) {
+        Translation::Whole(json) => read(&json, BOUNDS),
+        // Cut off is what it is, in whatever notation: nothing else about it helps.
+        Translation::Cut(json) => match read(&json, BOUNDS) {
+            Err(cut) if cut.kind == FlawKind::Truncated => Err(truncated(text, cut.pointer)),
+            _ => return Err(Error::Unreadable(flaw)),
+        },
+        Translation::None => return Err(Error::Unreadable(flaw)),
+    };
+    match again {
+        Ok(value) => {
             let source = Value::String(text.to_owned());
             log.add("notation", "", Some(&source), Some(&value));
             Ok(value)
         }
-        None => Err(Error::Unreadable(flaw)),
+        Err(cut) if cut.kind == FlawKind::Truncated => Err(Error::Unreadable(cut)),
+        Err(Flaw {
+            kind: kind @ (FlawKind::Trailing | FlawKind::DuplicateKey),
+            message,
+            pointer,
+            ..
+        }) => Err(Error::Unreadable(Flaw { kind, message, pointer, ..flaw })),
+        Err(_) => Err(Error::Unreadable(flaw)),
     }
 }
 
@@ -70,7 +87,12 @@ fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
     let mut current = value;
     for _ in 0..MAX_UNWRAPS {
         let Value::String(text) = &current else { break };
-        let Ok(inner) = read(text, BOUNDS) else { break };
+        let inner = match read(text, BOUNDS) {
+            Ok(inner) => inner,
+            // What begins as an object is one, and what is wrong with it is worth telling.
+            Err(_) if text.trim_start().starts_with('{') => read_loosely(text, log)?,
+            Err(_) => break,
+        };
         log.add("decode", "", Some(&current), Some(&inner));
         current = inner;
     }

@@ -131,4 +131,11 @@ impl ToolService for Tools {
         let page = self.recorded(&id, &caller, asked.offset, limit).await?;
         wire::page(page, asked.offset).map(Response::new)
     }
+
+    async fn call_native(
+        &self,
+        request: Request<proto::CallNativeRequest>,
+    ) -> Result<Response<proto::CallNativeResponse>, Status> {
+        self.native(request).await.map(Response::new)
+    }
 }

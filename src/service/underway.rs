@@ -26,7 +26,7 @@ const INLINE: usize = 64 << 10;
 pub(super) struct Arrived {
     pub(super) call: Call,
     pub(super) caller: Caller,
-    span: tracing::Span,
+    pub(super) span: tracing::Span,
 }
 
 /// A call that runs in a task of its own. Dropping it cancels the call, which still gets its record.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 11] = [
+const ROOMS: [&str; 12] = [
     "call",
     "mask",
     "admission",
@@ -15,6 +15,7 @@ const ROOMS: [&str; 11] = [
     "sandbox",
     "screen",
     "normalize",
+    "native",
     "ledger",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.

@@ -1,0 +1,138 @@
+//! A model's text that may hold a call where no native one is: the text and the caller's tools in, one
+//! [`Reading`] out. Only what can be read in exactly one way is a call; everything else runs nothing.
+//!
+//! The rules, in their order:
+//! 1. What stands in `<think>` before the answer, in inline code, in a quotation, in a line that begins
+//!    with `>` or in a fenced block of another language than JSON is no call.
+//! 2. A call is a JSON object (or the same in Python notation, or as a JSON string) of a name and
+//!    arguments, as `text/shape` lists them; or an array of those; or one of the marked forms of open
+//!    models, as `text/tags` lists them. It stands alone, in a fence, or after and before prose.
+//! 3. A name that is no tool of the caller makes no call, unless the text is nothing but the call or
+//!    the form is marked: then the answer is that there is no such tool.
+//! 4. Several calls run together only in one array or in marked forms. Two objects that stand apart are
+//!    not run, nor is a call beside a final answer or beside a broken one.
+//! 5. What is announced as an example, or has text after it in its own line, is not run.
+//! 6. What ends too early, or is no JSON for another reason, is not run and not completed.
+
+mod doubt;
+mod find;
+mod shape;
+mod tags;
+mod value;
+
+use std::sync::Arc;
+
+use super::hint::Unclear;
+use super::{Asked, Kind};
+use crate::catalog::Tool;
+
+use find::{Finder, Found, What};
+use shape::Wanted;
+use value::unquote;
+
+/// Longest text that is searched, in bytes; a longer one is prose.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// Finds the tool of the caller that a name means.
+pub type Tools<'a> = dyn Fn(&str) -> Option<Arc<Tool>> + 'a;
+
+/// What a text is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// No call: the text is the answer.
+    Prose,
+    /// A final answer in the form of a call, as `{"action":"final","text":".."}`.
+    Final {
+        /// The answer.
+        text: String,
+        /// The object that it stood in, as JSON text.
+        json: String,
+    },
+    /// Calls to run.
+    Calls(Vec<Asked>),
+    /// Something like a call, which does not run.
+    Unclear(Unclear),
+}
+
+/// Reads a text.
+pub fn search(text: &str, tools: &Tools<'_>) -> Reading {
+    if text.len() > MAX_TEXT {
+        return Reading::Prose;
+    }
+    let inner = unquote(text.trim());
+    let text = bare(inner.as_deref().unwrap_or(text));
+    decide(text, Finder::new(text, tools).find())
+}
+
+/// The text without what a model ends it with and a host should have left out.
+fn bare(text: &str) -> &str {
+    const ENDS: [&str; 9] = [
+        "</s>",
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|end|>",
+        "<|endoftext|>",
+        "<|end_of_text|>",
+        "<end_of_turn>",
+        "<eos>",
+    ];
+    let mut text = text.trim_end();
+    while let Some(rest) = ENDS.iter().find_map(|end| text.strip_suffix(end)) {
+        text = rest.trim_end();
+    }
+    text
+}
+
+fn decide(text: &str, mut found: Vec<Found>) -> Reading {
+    let alone = found.len() == 1;
+    found.retain(|one| match &one.what {
+        What::Calls { known, .. } => *known || one.marked || alone && one.is_whole(text),
+        What::Weak => !alone,
+        What::Final { .. } | What::Broken { .. } => true,
+    });
+    // What is cut off without a word of a tool only counts beside a call.
+    if found.iter().all(|one| matches!(one.what, What::Weak)) {
+        return Reading::Prose;
+    }
+    let Some(first) = found.first() else { return Reading::Prose };
+    if let Some(broken) = found.iter().find_map(|one| one.unclear(text)) {
+        return Reading::Unclear(broken);
+    }
+    if let (What::Final { answer, json }, 1) = (&first.what, found.len()) {
+        return Reading::Final { text: answer.clone(), json: json.clone() };
+    }
+    let several = |why: &str| {
+        let tool = found.iter().find_map(Found::tool);
+        Reading::Unclear(Unclear::new(why.to_owned(), text, first.at, tool))
+    };
+    if found.iter().any(|one| matches!(one.what, What::Final { .. })) {
+        return several(
+            "found a final answer and more beside it, so nothing ran: send either the answer or \
+             one call, and nothing else",
+        );
+    }
+    let marked = found.iter().filter(|one| one.marked).count();
+    if found.len() > 1 && marked < found.len() {
+        return several(&format!(
+            "found {} separate calls and cannot tell which are meant, so none ran: send one JSON \
+             object, or all of them in one JSON array, and nothing else",
+            found.len()
+        ));
+    }
+    if let Some((one, why)) = found.iter().find_map(|one| Some((one, doubt::of(text, one)?))) {
+        let why = format!(
+            "found a call, but {why}, so it did not run: to make it, send only the JSON object"
+        );
+        return Reading::Unclear(Unclear::new(why, text, one.at, one.tool()));
+    }
+    let wanted = found.into_iter().flat_map(|one| one.what.calls());
+    Reading::Calls(wanted.map(Wanted::asked).collect())
+}
+
+impl Wanted {
+    fn asked(self) -> Asked {
+        let Self { name, arguments } = self;
+        Asked { id: String::new(), name, arguments, kind: Kind::Function, ..Asked::default() }
+    }
+}

@@ -1,0 +1,462 @@
+//! Goes through a text once and gives what looks like a call or an answer, with its place. Passes over
+//! what only quotes. Bounded: values are looked at a limited number of times.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
+
+use super::Tools;
+use super::shape::{Shape, Wanted, shape};
+use super::value::{self, Value};
+use crate::catalog::Tool;
+use crate::native::hint::Unclear;
+use crate::native::raw::Stop;
+
+/// More than these are never run, so no more are looked for.
+const MAX_FOUND: usize = 64;
+/// Names that are looked up.
+const MAX_LOOKUPS: usize = 64;
+/// Bytes after the start of a broken value in which its tool's name is looked for.
+const MAX_HEAD: usize = 4096;
+/// Languages of a fenced block that can be a call.
+const LANGUAGES: [&str; 15] = [
+    "",
+    "json",
+    "json5",
+    "jsonc",
+    "jsonl",
+    "tool",
+    "tool_call",
+    "tool_calls",
+    "tool_code",
+    "function",
+    "function_call",
+    "action",
+    "python",
+    "py",
+    "text",
+];
+
+/// The name of a tool in something that begins like a call.
+static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let text = r#"["'](?:name|tool|tool_name|function|function_name|action)["']\s*:\s*["']([^"'\\\s]{1,128})["']"#;
+    Regex::new(text).ok()
+});
+
+/// Something in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// In a fenced block of its own.
+    pub(super) fenced: bool,
+    /// In one of the marked forms.
+    pub(super) marked: bool,
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// Calls; `tool` is that of the first, and `known` whether all are of known tools.
+    Calls {
+        wanted: Vec<Wanted>,
+        known: bool,
+        tool: Option<Arc<Tool>>,
+    },
+    Final {
+        answer: String,
+        json: String,
+    },
+    /// Something meant as a call: what is wrong with it, and its tool.
+    Broken {
+        why: String,
+        tool: Option<Arc<Tool>>,
+    },
+    /// Something that ends too early, and names no tool.
+    Weak,
+}
+
+impl What {
+    pub(super) fn calls(self) -> Vec<Wanted> {
+        match self {
+            Self::Calls { wanted, .. } => wanted,
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Found {
+    /// Whether the text is nothing else.
+    pub(super) fn is_whole(&self, text: &str) -> bool {
+        let outside = [text.get(..self.at), text.get(self.end..)];
+        outside.iter().flatten().all(|part| part.trim().is_empty())
+    }
+
+    pub(super) fn tool(&self) -> Option<&Tool> {
+        match &self.what {
+            What::Calls { tool, .. } | What::Broken { tool, .. } => tool.as_deref(),
+            What::Final { .. } | What::Weak => None,
+        }
+    }
+
+    /// What to say of it, where it is broken.
+    pub(super) fn unclear(&self, text: &str) -> Option<Unclear> {
+        let why = match &self.what {
+            What::Broken { why, .. } => why.clone(),
+            What::Weak => "found a call and the beginning of something more that is cut off, so \
+                              nothing ran: send one complete JSON object and nothing else"
+                .to_owned(),
+            What::Calls { .. } | What::Final { .. } => return None,
+        };
+        Some(Unclear::new(why, text, self.at, self.tool()))
+    }
+}
+
+/// One way through one text.
+pub(super) struct Finder<'t, 'a> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+    tools: &'a Tools<'a>,
+    pub(super) budget: usize,
+    lookups: usize,
+    pub(super) found: Vec<Found>,
+}
+
+impl<'t, 'a> Finder<'t, 'a> {
+    pub(super) fn new(text: &'t str, tools: &'a Tools<'a>) -> Self {
+        let budget = 16 * text.len() + (64 << 10);
+        Self { text, at: after_thinking(text), tools, budget, lookups: 0, found: Vec::new() }
+    }
+
+    pub(super) fn find(mut self) -> Vec<Found> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at).copied() {
+            if self.budget == 0 || self.found.len() >= MAX_FOUND {
+                self.give_up();
+                break;
+            }
+            let begins =
+                self.at.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'\n'));
+            if begins && self.line() {
+                continue;
+            }
+            match byte {
+                b'`' => self.code(),
+                b'{' => self.value(),
+                b'<' | b'[' | b'f' if self.marked() => {}
+                b'[' if self
+                    .rest()
+                    .get(1..)
+                    .is_some_and(|rest| rest.trim_start().starts_with('{')) =>
+                {
+                    self.value();
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.found
+    }
+
+    /// A text that is too much to look at to its end holds no call for certain.
+    fn give_up(&mut self) {
+        let why = "found too much that looks like a call to tell which is meant, so nothing ran: \
+                   send one JSON object and nothing else";
+        if !self.found.is_empty() {
+            let what = What::Broken { why: why.to_owned(), tool: None };
+            self.push(self.at, self.at, what);
+        }
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    pub(super) fn push(&mut self, at: usize, end: usize, what: What) {
+        self.found.push(Found { at, end, fenced: false, marked: false, what });
+    }
+
+    pub(super) fn tool(&mut self, name: &str) -> Option<Arc<Tool>> {
+        self.lookups += 1;
+        if self.lookups > MAX_LOOKUPS || name.len() > 256 {
+            return None;
+        }
+        (self.tools)(name)
+    }
+
+    /// What a value is, if it is anything.
+    pub(super) fn what(&mut self, json: &str) -> Option<What> {
+        match shape(json) {
+            Shape::Data => None,
+            Shape::Final(answer, json) => Some(What::Final { answer, json }),
+            Shape::Broken(name, why) => {
+                let tool = self.tool(&name)?;
+                let why = format!(
+                    "found something like a call of `{}`, but {why}, so it did not run: \
+                    send one JSON object of `name` and `arguments`, and nothing else",
+                    tool.name
+                );
+                Some(What::Broken { why, tool: Some(tool) })
+            }
+            Shape::Calls(wanted) => {
+                let tools: Vec<_> = wanted.iter().map(|call| self.tool(&call.name)).collect();
+                let known = tools.iter().all(Option::is_some);
+                let tool = tools.into_iter().flatten().next();
+                Some(What::Calls { wanted, known, tool })
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self) -> Value<'t> {
+        value::at(self.rest(), &mut self.budget)
+    }
+
+    /// A value in the middle of text.
+    fn value(&mut self) {
+        let start = self.at;
+        let before = self.text.get(..start).unwrap_or_default();
+        let quoted = before.ends_with(['"', '\'', '“', '‘', '«', '‹', '„']);
+        match self.read() {
+            Value::Whole(json, length) => {
+                self.at += length;
+                let what = if quoted { None } else { self.what(&json) };
+                if let Some(what) = what {
+                    self.push(start, self.at, what);
+                }
+            }
+            Value::Broken(stop, end) => self.broken(stop, end, quoted),
+        }
+    }
+
+    /// Passes over something that is no value; notes it where it is meant as a call.
+    pub(super) fn broken(&mut self, stop: Stop, end: Option<usize>, quoted: bool) {
+        let start = self.at;
+        let length = self.rest().len();
+        let what = if quoted { None } else { self.meant(stop) };
+        let is_meant = what.is_some();
+        if let Some(what) = what {
+            self.push(start, self.text.len(), what);
+        }
+        self.at += match (stop.cut, is_meant) {
+            (true, _) => length,
+            (false, true) => end.unwrap_or(stop.at).max(1),
+            (false, false) => 1,
+        };
+    }
+
+    /// What the broken value at hand was meant to be.
+    fn meant(&mut self, stop: Stop) -> Option<What> {
+        let rest = self.rest();
+        let head = rest.get(..rest.floor_char_boundary(MAX_HEAD)).unwrap_or_default();
+        // What is not even an object or an array of them is a brace in prose.
+        let head = if stop.at < 2 && !head.get(1..)?.trim_start().starts_with(['\'', '{']) {
+            ""
+        } else {
+            head
+        };
+        let names: Vec<&str> = NAMED
+            .as_ref()?
+            .captures_iter(head)
+            .take(4)
+            .filter_map(|found| Some(found.get(1)?.as_str()))
+            .collect();
+        let tool = names.into_iter().find_map(|name| self.tool(name));
+        let Some(tool) = tool else { return stop.cut.then_some(What::Weak) };
+        let (line, column) = place(rest, stop.at);
+        let why = match stop.cut {
+            true => format!(
+                "found a call of `{}` that ends before its JSON does: it was cut off, so it did not \
+                 run; send it again, complete and shorter",
+                tool.name
+            ),
+            false => format!(
+                "found something like a call of `{}`, but it is no JSON (its line {line}, column \
+                 {column}), so it did not run: send one JSON object with every quote and line break \
+                 inside a string escaped, and nothing else",
+                tool.name
+            ),
+        };
+        Some(What::Broken { why, tool: Some(tool) })
+    }
+
+    /// Inline code: what it holds is shown, not meant, unless there is nothing else.
+    fn code(&mut self) {
+        let rest = self.rest();
+        let ticks = rest.len() - rest.trim_start_matches('`').len();
+        let (mark, after) = rest.split_at_checked(ticks).unwrap_or((rest, ""));
+        let line = after.split('\n').next().unwrap_or_default();
+        self.budget = self.budget.saturating_sub(line.len());
+        let mut from = 0;
+        let length = loop {
+            let Some(found) = line.get(from..).and_then(|line| line.find(mark)) else { break None };
+            let close = line.get(from + found..).unwrap_or_default();
+            let run = close.len() - close.trim_start_matches('`').len();
+            if run == ticks {
+                break Some(from + found);
+            }
+            from += found + run;
+        };
+        let Some(length) = length else {
+            self.at += ticks;
+            return;
+        };
+        let (start, end) = (self.at, self.at + ticks + length + ticks);
+        let outside = [self.text.get(..start), self.text.get(end..)];
+        if outside.iter().flatten().all(|part| part.trim().is_empty()) {
+            let inner = after.get(..length).unwrap_or_default();
+            if let Value::Whole(json, taken) = value::at(inner, &mut self.budget)
+                && inner.get(taken..).is_some_and(|rest| rest.trim().is_empty())
+                && let Some(what) = self.what(&json)
+            {
+                self.push(start, end, what);
+            }
+        }
+        self.at = end;
+    }
+
+    /// The beginning of a line: a quotation, or a fence. False for any other.
+    fn line(&mut self) -> bool {
+        let rest = self.rest();
+        let line = rest.split('\n').next().unwrap_or_default();
+        let next = self.at + (line.len() + 1).min(rest.len());
+        let inner = line.trim_start();
+        if inner.starts_with('>') {
+            self.at = next;
+            return true;
+        }
+        let Some(fence) = Fence::open(inner) else { return false };
+        let start = self.at;
+        self.at = next;
+        self.block(start, &fence);
+        true
+    }
+
+    /// A fenced block, after the line that opens it.
+    fn block(&mut self, start: usize, fence: &Fence<'_>) {
+        if !LANGUAGES.contains(&fence.language.to_ascii_lowercase().as_str()) {
+            self.at += fence.length(self.rest());
+            return;
+        }
+        let space = |text: &str| text.len() - text.trim_start().len();
+        loop {
+            let body = self.at;
+            self.at += space(self.rest());
+            if self.rest().starts_with('<') || self.rest().starts_with("[TOOL_CALLS]") {
+                return;
+            }
+            if !self.rest().starts_with(['{', '[', '"']) {
+                self.at = body;
+                break;
+            }
+            let value_at = self.at;
+            let (json, length) = match self.read() {
+                Value::Whole(json, length) => (json, length),
+                Value::Broken(stop, end) => {
+                    self.broken(stop, end, false);
+                    break;
+                }
+            };
+            self.at += length;
+            let unquoted = value::unquote(&json).map_or(json, Cow::Owned);
+            let rest = self.rest();
+            let between = rest.len() - rest.trim_start_matches([' ', '\t', '\r', ';', ',']).len();
+            if let Some(what) = self.what(&unquoted) {
+                let closes = fence.closes(self.text.get(self.at + between..).unwrap_or_default());
+                let end = self.at + between + closes.unwrap_or_default();
+                let fenced = Found { at: start, end, fenced: true, marked: false, what };
+                self.found.push(fenced);
+                if closes.is_none() {
+                    // More in the same block: what it is, is for the rules of several calls.
+                    self.last_from(value_at);
+                }
+            }
+            self.at += between;
+        }
+        self.at += fence.length(self.rest());
+    }
+
+    /// Whatever follows in its block, the value begins at its own place.
+    fn last_from(&mut self, at: usize) {
+        if let Some(last) = self.found.last_mut() {
+            last.at = at;
+        }
+    }
+}
+
+/// Line and character of a place, each from 1.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..text.floor_char_boundary(at)).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+/// Bytes of what a model thought before it answered.
+fn after_thinking(text: &str) -> usize {
+    const MARKS: [(&str, &str); 4] = [
+        ("<think>", "</think>"),
+        ("<thinking>", "</thinking>"),
+        ("<reasoning>", "</reasoning>"),
+        ("[THINK]", "[/THINK]"),
+    ];
+    let start = text.len() - text.trim_start().len();
+    for (open, close) in MARKS {
+        let begins = text.get(start..).is_some_and(|text| text.starts_with(open));
+        // Some templates write the opening mark themselves.
+        let ends = text.find(close).filter(|at| {
+            begins
+                || text
+                    .get(..*at)
+                    .is_some_and(|before| before.ends_with('\n') || !before.contains('{'))
+        });
+        match ends {
+            Some(at) => return at + close.len(),
+            None if begins => return text.len(),
+            None => {}
+        }
+    }
+    0
+}
+
+/// How a fenced block was opened.
+struct Fence<'t> {
+    mark: char,
+    count: usize,
+    language: &'t str,
+}
+
+impl<'t> Fence<'t> {
+    fn open(line: &'t str) -> Option<Self> {
+        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        let count = line.len() - info.len();
+        let is_fence = count >= 3 && !(mark == '`' && info.contains('`'));
+        let language = info.split_whitespace().next().unwrap_or_default();
+        is_fence.then_some(Self { mark, count, language })
+    }
+
+    /// Bytes up to the end of the closing line, if the next line with text is that; the end of the text
+    /// closes a block too.
+    fn closes(&self, rest: &str) -> Option<usize> {
+        let space = rest.len() - rest.trim_start().len();
+        let line = rest.get(space..)?.split('\n').next().unwrap_or_default();
+        let closes = line.is_empty() || (rest.get(..space)?.contains('\n') && self.is_end(line));
+        closes.then_some(space + line.len())
+    }
+
+    fn is_end(&self, line: &str) -> bool {
+        let line = line.trim();
+        line.len() >= self.count && line.chars().all(|c| c == self.mark)
+    }
+
+    /// Bytes to the end of the block.
+    fn length(&self, rest: &str) -> usize {
+        let mut length = 0;
+        for line in rest.split_inclusive('\n') {
+            length += line.len();
+            if self.is_end(line) {
+                break;
+            }
+        }
+        length
+    }
+}

@@ -1,0 +1,274 @@
+//! The marked forms in which open models write calls:
+//!
+//! - `<tool_call>{..}</tool_call>` (Hermes, Qwen), also `<function_call>`, `<tool_calls>` and
+//!   `<|tool_call|>` (Granite, Phi)
+//! - `<function=NAME>{..}</function>` (Llama), and there `<parameter=NAME>text</parameter>` (Qwen Coder)
+//! - `[TOOL_CALLS][{..}]` and `[TOOL_CALLS]NAME[ARGS]{..}` (Mistral), `functools[{..}]` (Phi)
+//! - `<|python_tag|>{..}` (Llama)
+
+use serde_json::{Map, Value as Json};
+
+use super::find::{Finder, Found, What};
+use super::shape::Wanted;
+use super::value::Value;
+use crate::native::raw::Stop;
+
+const PAIRS: [(&str, &str); 5] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<function_call>", "</function_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<|tool_call|>", "<|/tool_call|>"),
+    ("<|python_tag|>", "<|eom_id|>"),
+];
+const MISTRAL: &str = "[TOOL_CALLS]";
+const FUNCTION: &str = "<function=";
+
+impl Finder<'_, '_> {
+    /// Takes a marked form at the place; false where there is none.
+    pub(super) fn marked(&mut self) -> bool {
+        let (start, before) = (self.at, self.found.len());
+        let rest = self.rest();
+        let pair = PAIRS.iter().find(|(open, _)| rest.starts_with(open));
+        let taken = if let Some((open, close)) = pair {
+            self.at += open.len();
+            self.tagged(start, close)
+        } else if rest.starts_with(FUNCTION) {
+            self.function(start)
+        } else if rest.starts_with(MISTRAL) {
+            self.at += MISTRAL.len();
+            self.mistral(start)
+        } else if rest.starts_with("functools[") {
+            self.at += "functools".len();
+            self.json(start)
+        } else {
+            return false;
+        };
+        for found in self.found.iter_mut().skip(before) {
+            found.marked = true;
+        }
+        if !taken {
+            self.at = start + 1;
+        }
+        true
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    /// Passes over the line that opens or closes a fenced block.
+    fn skip_fence(&mut self) {
+        if self.rest().starts_with("```") {
+            self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+            self.skip_space();
+        }
+    }
+
+    /// What stands between two marks. Only what begins like a call counts: the mark alone is a word.
+    fn tagged(&mut self, start: usize, close: &str) -> bool {
+        self.skip_space();
+        self.skip_fence();
+        let taken = match self.rest() {
+            rest if rest.starts_with(FUNCTION) => self.function(start),
+            rest if rest.starts_with(['{', '[', '"']) => self.json(start),
+            rest => self.named_line(start, rest),
+        };
+        if !taken {
+            return false;
+        }
+        self.skip_space();
+        self.skip_fence();
+        if self.rest().starts_with(close) {
+            self.at += close.len();
+        } else if !self.rest().is_empty() && !self.rest().starts_with(['<', ';']) {
+            let why = "found more than one call, or text, inside one mark, so nothing ran: put each \
+                       call into its own mark";
+            self.note(start, why);
+            self.at = self.rest().find(close).map_or(self.text.len(), |end| self.at + end);
+        }
+        if let Some(last) = self.found.last_mut() {
+            last.end = self.at;
+        }
+        true
+    }
+
+    /// One JSON value that is a call.
+    fn json(&mut self, start: usize) -> bool {
+        match self.read() {
+            Value::Whole(json, length) => {
+                self.at += length;
+                let json = super::value::unquote(&json).map_or(json, Into::into);
+                match self.what(&json) {
+                    Some(what) => self.push(start, self.at, what),
+                    None => self.note(
+                        start,
+                        "found a marked call that names no tool, so it did not run: send a JSON \
+                         object of `name` and `arguments`",
+                    ),
+                }
+            }
+            Value::Broken(stop, end) => {
+                let count = self.found.len();
+                self.broken(stop, end, false);
+                // Marked, it is meant as a call, whether its tool can be told or not.
+                let unnamed = self.found.len() == count;
+                let weak = self.found.last().is_some_and(|one| matches!(one.what, What::Weak));
+                if unnamed || weak {
+                    self.found.truncate(count);
+                    self.note(start, broken_words(stop));
+                }
+            }
+        }
+        true
+    }
+
+    fn note(&mut self, start: usize, why: &str) {
+        let what = What::Broken { why: why.to_owned(), tool: None };
+        self.found.push(Found { at: start, end: self.at, fenced: false, marked: true, what });
+    }
+
+    /// A mark with a tool's name after it, in a form that is not read.
+    fn named_line(&mut self, start: usize, rest: &str) -> bool {
+        let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+        let Some(tool) = rest.get(..end).filter(|name| !name.is_empty()).and_then(|n| self.tool(n))
+        else {
+            return false;
+        };
+        let why = format!(
+            "found a marked call of `{}` in a form that is not read, so it did not run: send a JSON \
+             object of `name` and `arguments`",
+            tool.name
+        );
+        self.at = self.text.len();
+        self.push(start, self.at, What::Broken { why, tool: Some(tool) });
+        true
+    }
+
+    /// `<function=NAME>` with JSON or parameters in it.
+    fn function(&mut self, start: usize) -> bool {
+        let rest = self.rest();
+        let name = rest.strip_prefix(FUNCTION).and_then(|rest| rest.split_once('>'));
+        let Some((name, body)) = name else { return false };
+        let name = name.trim().trim_matches(['"', '\'']).to_owned();
+        if name.is_empty() || !name.chars().all(is_name) {
+            return false;
+        }
+        self.at = self.text.len() - body.len();
+        let (inner, cut) = match body.split_once("</function>") {
+            Some((inner, _)) => (inner, false),
+            None => (body, true),
+        };
+        if cut && !inner.trim_start().starts_with('{') {
+            self.at = self.text.len();
+            self.note(start, broken_words(Stop { at: inner.len(), cut: true }));
+            return true;
+        }
+        let arguments = if inner.trim_start().starts_with('{') {
+            self.skip_space();
+            match self.read() {
+                Value::Whole(json, length) => {
+                    self.at += length;
+                    self.skip_space();
+                    Some(json.into_owned())
+                }
+                Value::Broken(stop, _) => {
+                    self.at += inner.trim().len();
+                    self.note(start, broken_words(stop));
+                    return true;
+                }
+            }
+        } else {
+            self.at += inner.len();
+            parameters(inner)
+        };
+        if self.rest().starts_with("</function>") {
+            self.at += "</function>".len();
+        } else if !self.rest().is_empty() {
+            self.note(start, "found text beside the arguments of a marked call, so it did not run");
+            return true;
+        }
+        let Some(arguments) = arguments else {
+            self.note(
+                start,
+                "found a marked call whose parameters cannot be told apart, so it did not run",
+            );
+            return true;
+        };
+        let tool = self.tool(&name);
+        let known = tool.is_some();
+        let wanted = vec![Wanted { name, arguments }];
+        self.push(start, self.at, What::Calls { wanted, known, tool });
+        true
+    }
+
+    /// What follows `[TOOL_CALLS]`.
+    fn mistral(&mut self, start: usize) -> bool {
+        self.skip_space();
+        let rest = self.rest();
+        if rest.starts_with(['[', '{']) {
+            return self.json(start);
+        }
+        let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let after = match after.strip_prefix("[CALL_ID]") {
+            Some(id) => id.trim_start_matches(|c: char| c.is_ascii_alphanumeric()),
+            None => after,
+        };
+        let after = after.strip_prefix("[ARGS]").unwrap_or(after);
+        if name.is_empty() || !after.trim_start().starts_with('{') {
+            return false;
+        }
+        self.at = self.text.len() - after.trim_start().len();
+        match self.read() {
+            Value::Whole(json, length) => {
+                self.at += length;
+                let tool = self.tool(name);
+                let known = tool.is_some();
+                let wanted = vec![Wanted { name: name.to_owned(), arguments: json.into_owned() }];
+                self.push(start, self.at, What::Calls { wanted, known, tool });
+            }
+            Value::Broken(stop, _) => {
+                self.at = self.text.len();
+                self.note(start, broken_words(stop));
+            }
+        }
+        true
+    }
+}
+
+const fn broken_words(stop: Stop) -> &'static str {
+    if stop.cut {
+        "found a marked call that ends too early: it was cut off, so it did not run; send it again, \
+         complete and shorter"
+    } else {
+        "found a marked call that is no JSON, so it did not run: send a JSON object of `name` and \
+         `arguments`, with every quote and line break inside a string escaped"
+    }
+}
+
+const fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
+}
+
+/// `<parameter=NAME>text</parameter>`, any number of times, as one JSON object of strings. The line
+/// breaks next to the marks are theirs.
+fn parameters(text: &str) -> Option<String> {
+    let mut arguments = Map::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (name, after) = rest.strip_prefix("<parameter=")?.split_once('>')?;
+        let (value, after) = after.split_once("</parameter>")?;
+        if value.contains("<parameter=") {
+            return None;
+        }
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        let name = name.trim().trim_matches(['"', '\'']).to_owned();
+        if arguments.insert(name, Json::String(value.to_owned())).is_some() {
+            return None;
+        }
+        rest = after.trim();
+    }
+    Some(Json::Object(arguments).to_string())
+}
