@@ -8,6 +8,9 @@ use super::{Asked, Error, Kind, Turn};
 /// Reads the output of a response.
 pub(super) fn read(whole: &Node<'_>) -> Result<Turn, Error> {
     let mut turn = Turn::default();
+    if let Some(foreign) = whole.any(&["stop_reason", "choices", "candidates", "done"])? {
+        return Err(foreign.wrong("does not stand in a response of the responses API"));
+    }
     let items = if whole.is_array() {
         whole.items()?
     } else if let Some(output) = whole.get("output")?.filter(Node::is_array) {
@@ -68,6 +71,10 @@ fn text(item: &Node<'_>) -> Result<String, Error> {
     }
     let mut text = String::new();
     for part in content.items()? {
+        let kind = part.word("type")?;
+        if ["tool_use", "tool_result", "text", "server_tool_use"].contains(&kind.as_str()) {
+            return Err(part.wrong(&format!("`{kind}` does not stand in the responses API")));
+        }
         text.push_str(&part.word("text")?);
     }
     Ok(text)

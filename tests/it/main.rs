@@ -22,6 +22,7 @@ mod ledger;
 mod lifecycle;
 mod masking;
 mod names;
+mod native;
 mod ocr;
 mod sandbox;
 mod secrets;

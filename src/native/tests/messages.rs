@@ -128,7 +128,8 @@ fn absent_empty_and_null_arguments_are_none() {
         json!({"name": "ls", "arguments": "null"}),
         json!({"name": "ls", "arguments": {}}),
     ] {
-        let message = json!({"tool_calls": [{"id": "a", "type": "function", "function": function}]});
+        let message =
+            json!({"tool_calls": [{"id": "a", "type": "function", "function": function}]});
         assert_eq!(calls(&turn(Provider::OpenaiChat, &message)), ["a ls({})"], "{message}");
     }
 }
@@ -153,7 +154,10 @@ fn custom_tools_and_the_form_before_tool_calls_are_calls_too() {
     let message = json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "a", "type": "custom", "custom": {"name": "ls", "input": "{\"all\":true}"}}]});
     let turn = turn(Provider::OpenaiChat, &message);
-    assert_eq!((turn.calls[0].kind, calls(&turn)), (Kind::Custom, vec![r#"a ls({"all":true})"#.to_owned()]));
+    assert_eq!(
+        (turn.calls[0].kind, calls(&turn)),
+        (Kind::Custom, vec![r#"a ls({"all":true})"#.to_owned()])
+    );
     let message = json!({"role": "assistant", "content": null,
         "function_call": {"name": "ls", "arguments": "{}"}});
     let turn = super::read(Provider::OpenaiChat, &message.to_string()).unwrap();
@@ -173,7 +177,10 @@ fn what_the_provider_runs_itself_and_the_text_around_are_left_alone() {
         {"type": "mcp_tool_use", "id": "m1", "name": "ls", "server_name": "s", "input": {}},
         {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}]});
     let turn_of = turn(Provider::Anthropic, &message);
-    assert_eq!((calls(&turn_of), turn_of.text.as_str()), (vec!["t1 ls({})".to_owned()], "Looking."));
+    assert_eq!(
+        (calls(&turn_of), turn_of.text.as_str()),
+        (vec!["t1 ls({})".to_owned()], "Looking.")
+    );
     let message = json!({"output": [
         {"type": "reasoning", "id": "rs", "summary": []},
         {"type": "web_search_call", "id": "ws", "status": "completed"},
@@ -221,13 +228,22 @@ fn a_message_of_another_provider_is_refused_with_its_place() {
 fn a_broken_message_is_refused_with_its_place() {
     for (message, place) in [
         (r#"{"choices":[]}"#, "/choices: is empty"),
-        (r#"{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}"#, "/choices: has 2"),
+        (
+            r#"{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}"#,
+            "/choices: has 2",
+        ),
         (r#"{"role":"user","content":"x"}"#, "/role: must be"),
         (r#"{"tool_calls":{}}"#, "/tool_calls: must be an array"),
         (r#"{"tool_calls":["x"]}"#, "/tool_calls/0: must be an object"),
-        (r#"{"tool_calls":[{"id":7,"function":{"name":"ls"}}]}"#, "/tool_calls/0/id: must be a string"),
+        (
+            r#"{"tool_calls":[{"id":7,"function":{"name":"ls"}}]}"#,
+            "/tool_calls/0/id: must be a string",
+        ),
         (r#"{"tool_calls":[{"id":"a"}]}"#, "/tool_calls/0: has no `function`"),
-        (r#"{"tool_calls":[{"function":{"name":"ls","name":"rm"}}]}"#, "/tool_calls/0/function/name: is there twice"),
+        (
+            r#"{"tool_calls":[{"function":{"name":"ls","name":"rm"}}]}"#,
+            "/tool_calls/0/function/name: is there twice",
+        ),
         (r#"{"content":"x"} trailing"#, "has more text after"),
         (r#"{"content":"x"#, "ends before"),
         ("{nonsense}", "is no JSON"),
@@ -237,7 +253,8 @@ fn a_broken_message_is_refused_with_its_place() {
         let told = wrong(Provider::OpenaiChat, message);
         assert!(told.contains(place), "{message}: {told}");
     }
-    let told = wrong(Provider::Anthropic, r#"{"content":[{"type":"tool_use","name":"ls","input":{}}]}"#);
+    let told =
+        wrong(Provider::Anthropic, r#"{"content":[{"type":"tool_use","name":"ls","input":{}}]}"#);
     assert!(told.contains("/content/0: has no `id`"), "{told}");
     assert!(wrong(Provider::Anthropic, r#"{"type":"error","error":{}}"#).contains("type `error`"));
 }

@@ -37,9 +37,7 @@ fn pieces_go_to_their_call_by_index() {
 
 #[test]
 fn without_index_and_id_a_new_name_begins_a_new_call() {
-    let piece = |name: &str, arguments: &str| {
-        json!([{"index": null, "function": {"name": name, "arguments": arguments}}])
-    };
+    let piece = |name: &str, arguments: &str| json!([{"index": null, "function": {"name": name, "arguments": arguments}}]);
     let turn = chat(&[piece("f", r#"{"t":"x"}"#), piece("g", r#"{"k":2}"#)]);
     assert_eq!(calls(&turn), [r#"f({"t":"x"})"#, r#"g({"k":2})"#]);
     let turn = chat(&[piece("f", r#"{"t":"#), piece("g", r#"{"k":2}"#)]);
@@ -54,9 +52,7 @@ fn without_index_and_id_a_new_name_begins_a_new_call() {
 
 #[test]
 fn one_index_for_all_calls_is_told_apart_by_their_ids() {
-    let piece = |id: &str, name: &str, arguments: &str| {
-        json!([{"index": 0, "id": id, "function": {"name": name, "arguments": arguments}}])
-    };
+    let piece = |id: &str, name: &str, arguments: &str| json!([{"index": 0, "id": id, "function": {"name": name, "arguments": arguments}}]);
     let turn = chat(&[piece("A", "f", r#"{"t":1}"#), piece("B", "f", r#"{"t":2}"#)]);
     assert_eq!(calls(&turn), [r#"A f({"t":1})"#, r#"B f({"t":2})"#]);
     // Names that are repeated with each piece are no new calls.
@@ -76,10 +72,15 @@ fn names_are_never_joined() {
 #[test]
 fn bytes_of_one_character_are_joined_before_they_are_read() {
     let text = sse(&[
-        chunk(&json!([{"index": 0, "id": "A", "function": {"name": "f", "arguments": "{\"t\":\"你\"}"}}])),
+        chunk(
+            &json!([{"index": 0, "id": "A", "function": {"name": "f", "arguments": "{\"t\":\"你\"}"}}]),
+        ),
         end("tool_calls"),
     ]);
-    assert_eq!(calls(&assemble(Provider::OpenaiChat, text.as_bytes()).unwrap()), [r#"A f({"t":"你"})"#]);
+    assert_eq!(
+        calls(&assemble(Provider::OpenaiChat, text.as_bytes()).unwrap()),
+        [r#"A f({"t":"你"})"#]
+    );
     let cut = text.find('你').unwrap() + 1;
     let error = assemble(Provider::OpenaiChat, &text.as_bytes()[..cut]).unwrap_err();
     assert!(matches!(error, Error::Cut(_)), "{error}");
@@ -138,7 +139,9 @@ fn streams() -> Vec<(Provider, String)> {
         json!({"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop"}),
     ];
     let chat = sse(&[
-        chunk(&json!([{"index": 0, "id": "A", "function": {"name": "ls", "arguments": "{\"all\":"}}])),
+        chunk(
+            &json!([{"index": 0, "id": "A", "function": {"name": "ls", "arguments": "{\"all\":"}}]),
+        ),
         chunk(&json!([{"index": 0, "function": {"arguments": "true}"}}])),
         end("tool_calls"),
     ]);

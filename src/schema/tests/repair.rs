@@ -529,3 +529,81 @@ fn a_renamed_property_with_a_wrong_value_is_told_of_the_value() {
     assert_eq!(violations[0]["pointer"], "/order_id");
     assert_eq!(details["repairs"][0]["kind"], "rename");
 }
+
+/// The one violation of arguments that may be anything.
+fn flaw(given: &str) -> (String, String) {
+    let error = check(json!({"type": "object"}), given).unwrap_err();
+    let told = super::violations(&error).remove(0);
+    (told.kind, told.message)
+}
+
+#[test]
+fn arguments_that_end_too_early_are_told_so_in_every_notation() {
+    for given in [
+        r#"{"account":"B7","amount":250"#,
+        r#"{"path":"/srv","recursive":fal"#,
+        r#"{"q":"ab"#,
+        r#"{"ids":[1,2"#,
+        r#"{"a":1,"b":"#,
+        "{'account': 'B7', 'amount': 250",
+        "{'path': '/srv', 'recursive': True",
+        "{'q': 'ab",
+        "{'ids': (1, 2",
+        "{'q': 'ab\\",
+        "{\"text\":\"one\ntwo",
+        "{\"text\":\"one\ntwo\"",
+        r#""{\"a\":1,\"b\":\"x""#,
+        r#""{'a': 1, 'b': 'x""#,
+    ] {
+        let (kind, message) = flaw(given);
+        assert_eq!(kind, "truncated", "{given}");
+        assert!(message.contains("send it again, complete and shorter"), "{message}");
+    }
+}
+
+#[test]
+fn glued_objects_are_told_so_in_every_notation() {
+    for given in [
+        r#"{"to":"a","n":5}{"to":"b","n":7}"#,
+        r#"{"q":"}{"}{"q":"x"}"#,
+        r#"{"to":"a"} {"to":"b""#,
+        "{\"to\":\"a\"}\nnull",
+        "{'to': 'a', 'n': 5}{'to': 'b', 'n': 7}",
+        "{'q': '}{'} {'q': 'x'}",
+    ] {
+        assert_eq!(flaw(given).0, "trailing", "{given}");
+    }
+    assert_eq!(flaw("{'a': 1, 'a': 2}").0, "duplicate_key");
+}
+
+#[test]
+fn arguments_inside_a_string_may_be_in_another_notation_too() {
+    let given = Value::String("{'city': 'Rome', 'dry': True}".to_owned()).to_string();
+    let done = check(json!({"type": "object"}), &given).unwrap();
+    assert_eq!(done.canonical, r#"{"city":"Rome","dry":true}"#);
+    let kinds: Vec<&str> = done.repairs.iter().map(|one| one.kind.as_str()).collect();
+    assert_eq!(kinds, ["notation", "decode"]);
+}
+
+#[test]
+fn arguments_in_a_fence_are_taken_out_of_it() {
+    let any = || json!({"type": "object"});
+    for given in [
+        "```json\n{\"code\":\"```sh\\nls\\n```\"}\n```",
+        "```\n{\"code\":\"```sh\\nls\\n```\"}\n```\n",
+        "~~~~\n{'code': '```sh\\nls\\n```'}\n~~~~",
+    ] {
+        let done = check(any(), given).unwrap();
+        assert_eq!(done.value, json!({"code": "```sh\nls\n```"}), "{given}");
+        assert_eq!(done.repairs[0].kind, "notation");
+    }
+    for given in [
+        "```json\n{\"a\":1}\n```\nand more",
+        "```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```",
+        "```json\n{\"a\":1\n```",
+        "```json {\"a\":1}```",
+        "````json\n{\"a\":1}\n```",
+    ] {
+        assert!(outcome(any(), given).starts_with("refused"), "{given}");
+    }
+}
