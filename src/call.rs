@@ -153,12 +153,13 @@ pub enum Code {
     DuplicateCall,
     LedgerUnavailable,
     Draining,
+    Skipped,
     Internal,
 }
 
 impl Code {
     /// Every code, in the order of the proto file.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::UnknownTool,
         Self::SchemaValidationError,
         Self::PolicyDenied,
@@ -180,6 +181,7 @@ impl Code {
         Self::DuplicateCall,
         Self::LedgerUnavailable,
         Self::Draining,
+        Self::Skipped,
         Self::Internal,
     ];
 
@@ -207,6 +209,7 @@ impl Code {
             Self::DuplicateCall => "DUPLICATE_CALL",
             Self::LedgerUnavailable => "LEDGER_UNAVAILABLE",
             Self::Draining => "DRAINING",
+            Self::Skipped => "SKIPPED",
             Self::Internal => "INTERNAL",
         }
     }

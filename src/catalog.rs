@@ -16,9 +16,11 @@ mod loops;
 mod manifest;
 mod node;
 mod openapi;
+mod outline;
 mod pattern;
 mod profile;
 mod resolve;
+mod search;
 mod seccomp;
 mod secret;
 mod source;
@@ -45,10 +47,12 @@ pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, S
 pub use lint::{Finding, lint};
 pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
+pub use outline::Argument;
 pub use profile::{
     EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread,
     worker_calls,
 };
+pub use search::{Field as SearchField, Found as SearchFound, Hit, How, Index, Match, Search};
 pub use seccomp::{Condition, Seccomp, SeccompRule};
 pub use secret::{HostPort, Origin, Placement, Secret};
 
@@ -257,8 +261,12 @@ impl Catalog {
 
     /// The tool of exactly this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
-        let at = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name));
-        at.ok().and_then(|at| self.tools.get(at))
+        self.place(name).and_then(|at| self.tools.get(at))
+    }
+
+    /// The place of the tool of exactly this name among all tools.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name)).ok()
     }
 
     /// What no profile may exceed; `None` when the folder has no `sandbox/ceiling.toml`.

@@ -8,6 +8,7 @@ pub mod service;
 pub mod pipeline;
 pub mod call;
 pub mod mask;
+pub mod tokens;
 pub mod admission;
 pub mod catalog;
 pub mod schema;

@@ -12,6 +12,7 @@ mod number;
 mod review;
 mod schema;
 mod shape;
+mod sight;
 mod slice;
 #[cfg(test)]
 mod tests;

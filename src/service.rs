@@ -2,6 +2,7 @@
 
 mod arrival;
 mod files;
+mod listing;
 mod native;
 mod policy;
 mod status;

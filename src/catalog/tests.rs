@@ -7,6 +7,7 @@ mod names;
 mod policies;
 mod requests;
 mod schemas;
+mod search;
 mod secrets;
 
 use serde_json::{Value, json};

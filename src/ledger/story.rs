@@ -206,7 +206,11 @@ impl<'e> Case<'e> {
                 | Code::UpstreamError,
             ) => "tool",
             Some(
-                Code::Cancelled | Code::DeadlineExceeded | Code::LedgerUnavailable | Code::Internal,
+                Code::Cancelled
+                | Code::DeadlineExceeded
+                | Code::LedgerUnavailable
+                | Code::Skipped
+                | Code::Internal,
             )
             | None => self.last_stage(),
         }

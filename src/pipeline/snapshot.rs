@@ -1,13 +1,12 @@
 //! What is in force at one moment: catalog, compiled schemas and policies that were loaded together.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use moka::sync::Cache;
 
 use crate::admission::Caller;
-use crate::catalog::{Catalog, Problem, Tool, Usable};
+use crate::catalog::{Catalog, Index, Problem, Search, SearchFound, Tool, Usable};
 use crate::policy::{self, Approvers, Policies};
 use crate::schema::Schemas;
 
@@ -29,7 +28,12 @@ pub struct Snapshot {
     pub unusable: Vec<Problem>,
     /// The policies that decide beside the active ones, without effect.
     pub(super) candidate: Option<Arc<Policies>>,
-    shown: Cache<Caller, Arc<HashSet<String>>>,
+    /// By all that policies can read of a caller: whether it may know the tool at each place.
+    shown: Cache<Caller, Arc<[bool]>>,
+    /// Made for the first search, or before.
+    index: OnceLock<Index>,
+    /// Of each tool, counted when it is first told.
+    tokens: Box<[OnceLock<u32>]>,
 }
 
 impl Snapshot {
@@ -60,24 +64,67 @@ impl Snapshot {
         let policies = Policies::load(folder, catalog.tools())?;
         let approvers = Approvers::load(folder, catalog.tools())?;
         let shown = Cache::new(CALLERS);
-        Ok(Self { catalog, schemas, policies, approvers, unusable, candidate: None, shown })
+        let tokens = catalog.tools().iter().map(|_| OnceLock::new()).collect();
+        let (candidate, index) = (None, OnceLock::new());
+        Ok(Self {
+            catalog,
+            schemas,
+            policies,
+            approvers,
+            unusable,
+            candidate,
+            shown,
+            index,
+            tokens,
+        })
     }
 
     /// Whether the caller may be told of the tool. Asks policy about all tools at once, the first
     /// time that a caller asks.
     pub fn shows(&self, caller: &Caller, tool: &Tool) -> bool {
-        let shown = self.shown.get_with_by_ref(caller, || {
-            let shown = |tool: &&Arc<Tool>| self.policies.visible(caller, tool);
-            Arc::new(self.catalog.tools().iter().filter(shown).map(|t| t.name.clone()).collect())
-        });
-        shown.contains(&tool.name)
+        let place = self.catalog.place(&tool.name);
+        place.is_some_and(|place| self.shown(caller).get(place) == Some(&true))
+    }
+
+    /// Whether the caller may be told of the tool at each place of the catalog.
+    fn shown(&self, caller: &Caller) -> Arc<[bool]> {
+        self.shown
+            .get_with_by_ref(caller, || self.policies.sees(caller, self.catalog.tools()).into())
     }
 
     /// The tools that the caller may be told of, by name, and the catalog's digest.
     pub fn tools_for(&self, caller: &Caller) -> (Vec<Arc<Tool>>, String) {
-        let shown = |tool: &&Arc<Tool>| self.shows(caller, tool);
-        let tools = self.catalog.tools().iter().filter(shown).cloned().collect();
-        (tools, self.catalog.digest().to_owned())
+        let shown = self.shown(caller);
+        let tools = self.catalog.tools().iter().zip(&*shown).filter(|(_, shown)| **shown);
+        (tools.map(|(tool, _)| Arc::clone(tool)).collect(), self.catalog.digest().to_owned())
+    }
+
+    /// The words of the tools. Made once, which takes some 20 µs a tool.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self.catalog.tools()))
+    }
+
+    /// Finds those of the tools that the caller may be told of, and that are wanted, that fit a question.
+    pub fn search(
+        &self,
+        caller: &Caller,
+        (query, limit): (&str, usize),
+        wanted: &dyn Fn(&Tool) -> bool,
+    ) -> SearchFound {
+        let shown = self.shown(caller);
+        self.index().search(&Search {
+            query,
+            limit,
+            seen: &|place| shown.get(place) == Some(&true),
+            wanted: &|place| self.catalog.tools().get(place).is_some_and(|tool| wanted(tool)),
+        })
+    }
+
+    /// About how many tokens the definition of a tool costs a model.
+    pub fn tokens(&self, tool: &Tool) -> u32 {
+        let place = self.catalog.place(&tool.name);
+        let slot = place.and_then(|place| self.tokens.get(place));
+        slot.map_or_else(|| tool.tokens(), |slot| *slot.get_or_init(|| tool.tokens()))
     }
 
     /// Everything in the policies folder that could not be used.

@@ -28,13 +28,15 @@ pub(super) struct Scope {
     reads: Reads,
 }
 
-/// Which parts of the context can be read.
+/// Which parts of the context can be read, and whether more of the tool is than the scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reads {
     pub(super) input: bool,
     pub(super) session: bool,
     pub(super) sandbox: bool,
     pub(super) files: bool,
+    /// Not of the context: the tool and its source, beyond the scope.
+    pub(super) target: bool,
 }
 
 /// All that is fixed when one caller calls one tool.
@@ -81,6 +83,19 @@ impl Situations {
         known.situations.get(name).cloned()
     }
 
+    /// Those of the policies at `places` that can match a principal with its groups, and what they read.
+    pub(super) fn choose(&self, places: &[usize], principals: &[EntityUid]) -> (Vec<usize>, Reads) {
+        let mut reads = Reads::default();
+        let mut chosen = places.to_vec();
+        chosen.retain(|place| {
+            let scope = self.scopes.get(*place);
+            let matching = scope.filter(|scope| scope.matches_principal(principals));
+            reads = matching.map_or(reads, |scope| reads.or(scope.reads));
+            matching.is_some()
+        });
+        (chosen, reads)
+    }
+
     /// Makes and remembers the situation in which a principal with its groups (`principals`, itself
     /// first) meets the policies at `places`.
     pub(super) fn make(
@@ -90,13 +105,7 @@ impl Situations {
         principals: &[EntityUid],
         entities: Entities,
     ) -> Result<Arc<Situation>, Error> {
-        let chosen: Vec<(usize, &Scope)> = places
-            .iter()
-            .filter_map(|place| Some((*place, self.scopes.get(*place)?)))
-            .filter(|(_, scope)| scope.matches_principal(principals))
-            .collect();
-        let reads = chosen.iter().fold(Reads::default(), |reads, (_, scope)| reads.or(scope.reads));
-        let key: Vec<usize> = chosen.iter().map(|(place, _)| *place).collect();
+        let (key, reads) = self.choose(places, principals);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.situations.len() >= REMEMBERED {
             *known = Known::default();
@@ -104,7 +113,8 @@ impl Situations {
         let policies = match known.sets.get(&key) {
             Some(set) => set.clone(),
             None => {
-                let chosen = chosen.iter().map(|(_, scope)| scope.policy.clone());
+                let chosen = key.iter().filter_map(|place| self.scopes.get(*place));
+                let chosen = chosen.map(|scope| scope.policy.clone());
                 let set = PolicySet::from_policies(chosen)
                     .map_err(|error| Error::Schema { reason: error.to_string() })?;
                 let set = Arc::new(set);
@@ -120,12 +130,16 @@ impl Situations {
 
 impl Scope {
     pub(super) fn new(policy: Policy) -> Self {
+        let bare = without_scope(&policy);
         Self {
             principal: policy.principal_constraint(),
             action: policy.action_constraint(),
             resource: policy.resource_constraint(),
-            reads: Reads::of_policy(&policy),
-            policy: without_scope(&policy).unwrap_or(policy),
+            reads: match &bare {
+                Some(_) => Reads::of_policy(&policy),
+                None => Reads { target: true, ..Reads::of_policy(&policy) },
+            },
+            policy: bare.unwrap_or(policy),
         }
     }
 
@@ -182,7 +196,8 @@ fn without_scope(policy: &Policy) -> Option<Policy> {
 }
 
 impl Reads {
-    pub(super) const ALL: Self = Self { input: true, session: true, sandbox: true, files: true };
+    pub(super) const ALL: Self =
+        Self { input: true, session: true, sandbox: true, files: true, target: true };
 
     /// Never too little: what is not plainly `context.name` or `context has name` counts as all.
     pub(super) fn of_policy(policy: &Policy) -> Self {
@@ -201,6 +216,9 @@ impl Reads {
                 members.iter().fold(Self::default(), |reads, (key, value)| {
                     reads.or(match key.as_str() {
                         "Var" if value == "context" => Self::ALL,
+                        "Var" if value == "action" || value == "resource" => {
+                            Self { target: true, ..Self::default() }
+                        }
                         "." | "has" if value.pointer("/left/Var") == Some(&"context".into()) => {
                             Self::of_name(value.get("attr").and_then(Value::as_str))
                         }
@@ -231,6 +249,7 @@ impl Reads {
             session: self.session || other.session,
             sandbox: self.sandbox || other.sandbox,
             files: self.files || other.files,
+            target: self.target || other.target,
         }
     }
 }

@@ -506,3 +506,55 @@ fn tool_whose_definition_changed_is_not_decided() {
     assert!(!policies.visible(&caller(), &changed));
     assert!(!policies.visible(&caller(), &tool_in("x.y", Risk::Read, json!({}), profile(&[]))));
 }
+
+#[test]
+fn many_tools_at_once_are_seen_as_one_by_one() {
+    let schema = json!({ "type": "object" });
+    let mut tools = Vec::new();
+    for number in 0..40 {
+        let risk = [Risk::Read, Risk::Write, Risk::Destructive][number % 3];
+        let hosts: &[&str] = if number % 4 == 0 { &["api.example"] } else { &[] };
+        let name = format!("s{}.tool{number}", number % 5);
+        tools.push(tool_in(&name, risk, schema.clone(), profile(hosts)));
+    }
+    let set = [
+        policy(
+            "read",
+            "permit (principal, action in Switchboard::Action::\"risk:read\", resource);",
+        ),
+        policy(
+            "write",
+            "permit (principal, action in Switchboard::Action::\"risk:write\", resource)
+             when { context.sandbox.egress_hosts.isEmpty() };",
+        ),
+        policy(
+            "named",
+            "permit (principal, action, resource) when { action == Switchboard::Action::\"s2.tool2\" };",
+        ),
+        policy(
+            "sources",
+            "forbid (principal, action, resource) when { resource == Switchboard::Source::\"s3\" };",
+        ),
+        policy(
+            "clerks",
+            "forbid (principal in Switchboard::Role::\"guest\", action, resource)
+             unless { principal.tenant == \"north\" };",
+        ),
+    ];
+    let guest = |tenant: &str| Caller {
+        name: "g".into(),
+        tenant: tenant.into(),
+        roles: vec!["guest".into()],
+    };
+    for chosen in [&set[..], &set[..2], &set[..3], &[set[0].clone(), set[3].clone()]] {
+        let policies = load(&chosen.concat(), &tools);
+        for caller in [caller(), guest("north"), guest("south")] {
+            let one_by_one: Vec<bool> =
+                tools.iter().map(|tool| policies.visible(&caller, tool)).collect();
+            assert_eq!(policies.sees(&caller, &tools), one_by_one, "{chosen:?} {caller:?}");
+        }
+    }
+    let policies = load(&set.concat(), &tools);
+    let seen = policies.sees(&caller(), &tools);
+    assert!(seen.iter().any(|seen| *seen) && seen.iter().any(|seen| !seen));
+}

@@ -41,7 +41,8 @@ pub(super) const fn grpc_code(code: Code) -> Option<Grpc> {
         | Code::ExecutionError
         | Code::UpstreamError
         | Code::OutputSchemaError
-        | Code::DuplicateCall => None,
+        | Code::DuplicateCall
+        | Code::Skipped => None,
     }
 }
 

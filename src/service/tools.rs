@@ -9,8 +9,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use super::underway::{Arrived, answer, events};
-use super::{arrival, status, wire};
-use crate::call::Code;
+use super::{arrival, wire};
 use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
 use crate::proto::tools::tool_service_server::ToolService;
@@ -40,39 +39,14 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::ListToolsRequest>,
     ) -> Result<Response<proto::ListToolsResponse>, Status> {
-        let caller = arrival::caller(&request)?;
-        let asked = request.into_inner();
-        let dialect = wire::dialect(asked.dialect)?;
-        let size = if asked.page_size == 0 { 100 } else { asked.page_size.min(1000) };
-        let size = usize::try_from(size).unwrap_or(1000);
-        let (tools, catalog_digest) = self.pipeline.tools(&caller);
-        let mut rest = tools
-            .iter()
-            .filter(|tool| tool.name.starts_with(&asked.name_prefix))
-            .filter(|tool| tool.name > asked.page_token);
-        let page = rest.by_ref().take(size).map(|tool| wire::tool_in(tool, dialect));
-        let page: Vec<_> = page.collect();
-        let more = rest.next().is_some();
-        let last = page.last().filter(|_| more).map(|tool| tool.name.clone());
-        Ok(Response::new(proto::ListToolsResponse {
-            tools: page,
-            next_page_token: last.unwrap_or_default(),
-            catalog_digest,
-        }))
+        self.list(request).map(Response::new)
     }
 
     async fn get_tool(
         &self,
         request: Request<proto::GetToolRequest>,
     ) -> Result<Response<proto::Tool>, Status> {
-        let caller = arrival::caller(&request)?;
-        let asked = request.into_inner();
-        let (name, dialect) = (wire::named("name", asked.name)?, wire::dialect(asked.dialect)?);
-        let (tools, _) = self.pipeline.tools(&caller);
-        let tool = tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
-            status::not_found(Code::UnknownTool.as_str(), &format!("there is no tool `{name}`"))
-        })?;
-        Ok(Response::new(wire::tool_in(tool, dialect)))
+        self.show(request).map(Response::new)
     }
 
     async fn call(
@@ -137,5 +111,12 @@ impl ToolService for Tools {
         request: Request<proto::CallNativeRequest>,
     ) -> Result<Response<proto::CallNativeResponse>, Status> {
         self.native(request).await.map(Response::new)
+    }
+
+    async fn search_tools(
+        &self,
+        request: Request<proto::SearchToolsRequest>,
+    ) -> Result<Response<proto::SearchToolsResponse>, Status> {
+        self.search(request).await.map(Response::new)
     }
 }

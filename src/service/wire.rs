@@ -112,13 +112,16 @@ pub(super) fn tool_in(tool: &Tool, dialect: Option<Dialect>) -> proto::Tool {
     }
 }
 
-fn tool(tool: &Tool) -> proto::Tool {
-    let risk = match tool.risk {
+pub(super) const fn risk(risk: Risk) -> proto::Risk {
+    match risk {
         Risk::Read => proto::Risk::Read,
         Risk::Write => proto::Risk::Write,
         Risk::Destructive => proto::Risk::Destructive,
         Risk::Outbound => proto::Risk::Outbound,
-    };
+    }
+}
+
+fn tool(tool: &Tool) -> proto::Tool {
     proto::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -128,7 +131,7 @@ fn tool(tool: &Tool) -> proto::Tool {
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default(),
-        risk: risk.into(),
+        risk: risk(tool.risk).into(),
         idempotent: tool.idempotent,
         cache_ttl_ms: tool.cache_ttl.map(millis).unwrap_or_default(),
         timeout_ms: millis(tool.profile.limits.wall),

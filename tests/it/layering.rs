@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 12] = [
     "call",
     "mask",
+    "tokens",
     "admission",
     "catalog",
     "schema",
