@@ -49,19 +49,24 @@ class Play:
             turn = self.turns[self.played]
             self._expect(turn.get("expects", {}), body)
             self._unchanged(body["messages"])
-        except Breach as breach:
+        except (Breach, AttributeError, KeyError, TypeError) as error:
+            # What is not of the type that a check took for granted is a breach, too.
+            breach = error if isinstance(error, Breach) else Breach("body", repr(error))
             self.refused.append(str(breach))
-            error = {
+            shape = {
                 "message": breach.message,
                 "type": "invalid_request_error",
                 "param": breach.param,
                 "code": None,
             }
-            raise Refusal(400, error) from breach
+            raise Refusal(400, shape) from breach
         self.played += 1
         if fails := turn.get("fails"):
             raise self._fail(fails, body)
-        return self._say(turn, body.get("tools", []))
+        answer = self._say(turn, body.get("tools", []))
+        if answer.breaks:
+            self._again = (body, time.monotonic())
+        return answer
 
     def _expect(self, expects: dict[str, Any], body: Any) -> None:
         messages = body["messages"]
@@ -76,6 +81,9 @@ class Play:
             need(len(results) == len(self._ids), "script", "expects as many results as calls")
             for call_id, wanted in zip(self._ids, results, strict=True):
                 compare(answers.get(call_id), wanted, f"result of {call_id}")
+        offered = len(body.get("tools", []))
+        most = expects.get("tools", {}).get("most", offered)
+        need(offered <= most, "script", f"expects at most {most} tools, not {offered}")
         if "user" in expects:
             need(messages[-1]["role"] == "user", "script", "expects a message of the user")
             compare(messages[-1]["content"], expects["user"], "the user's message")
@@ -111,9 +119,11 @@ class Play:
             made = {"name": call["name"], "arguments": text}
             self._ids.append(f"call_{uuid.uuid4().hex[:24]}")
             calls.append({"id": self._ids[-1], "type": "function", "function": made})
-        if calls:
+        if calls and not turn.get("breaks"):
             message["tool_calls"] = calls
             self._sent |= dict.fromkeys(self._ids, message)
+        elif calls:
+            message["tool_calls"] = calls
         finish = turn.get("finish") or ("tool_calls" if calls else "stop")
         return Answer(message, finish, turn.get("breaks", False))
 

@@ -106,6 +106,58 @@ def describes_and_calls_a_tool_in_the_terms_of_a_model_host(client):
 
 
 @check
+def finds_tools_by_what_they_do(client):
+    hits = client.search_tools("count the words of a text", limit=3, view="compact")
+    assert hits[0].tool.name == "text.stats" and hits[0].tool.arguments == ("text",), hits
+    assert len(hits) <= 3 and [hit.score for hit in hits] == sorted(
+        (hit.score for hit in hits), reverse=True
+    )
+    (hit, *_) = client.search_tools("count words", dialect="anthropic", risks=["read"])
+    assert hit.tool.definition["input_schema"]["required"] == ["text"], hit
+    assert hit.tool.tokens > 10
+
+
+@check
+def answers_the_messages_of_several_model_hosts(client):
+    openai = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "text_dot_stats", "arguments": '{"text":"a b"}'},
+            }
+        ],
+    }
+    answer = client.call_native("openai_chat", openai)
+    (message,) = answer.messages
+    assert (message["role"], message["tool_call_id"]) == ("tool", "call_1"), message
+    assert '"words":2' in message["content"] and answer.calls[0].reply.data["words"] == 2
+    anthropic = {
+        "role": "assistant",
+        "stop_reason": "tool_use",
+        "content": [
+            {"type": "text", "text": "I count."},
+            {"type": "tool_use", "id": "t1", "name": "text_dot_stats", "input": {"text": "a"}},
+            {"type": "tool_use", "id": "t2", "name": "no_such", "input": {}},
+        ],
+    }
+    answer = client.call_native("anthropic", anthropic)
+    (message,) = answer.messages
+    assert message["role"] == "user" and answer.text == "I count.", answer
+    results = {part["tool_use_id"]: part for part in message["content"]}
+    assert set(results) == {"t1", "t2"} and results["t2"]["is_error"], results
+    assert [call.reply.ok for call in answer.calls] == [True, False], answer.calls
+    text = 'I will: {"name": "text.stats", "arguments": {"text": "a b c"}}'
+    answer = client.call_native("text", text)
+    assert answer.reading == "calls" and answer.calls[0].reply.data["words"] == 3, answer
+    assert client.call_native("text", "Three.").messages == ()
+    failed = failure(client.call_native, "anthropic", openai)
+    assert failed.reason == "MALFORMED_REQUEST" and failed.violations, failed
+
+
+@check
 def streams_events_and_ends_with_the_reply(client):
     with client.stream("python.run", {"code": "print('seen', flush=True); result = 7"}) as stream:
         events = list(stream)

@@ -78,7 +78,7 @@ export class Approvals {
       const request = { states: states.map(wireState), afterRevision };
       const rest = { ...settings, timeoutMs: end - Date.now() };
       try {
-        for await (const wire of this.#client.watch(Policies.WatchApprovals, request, rest, attempt)) {
+        for await (const wire of this.#client.watch(Policies.WatchApprovals, request, rest)) {
           [attempt, afterRevision] = [1, wire.revision];
           yield fromWire(wire);
         }

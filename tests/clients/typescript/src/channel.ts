@@ -20,6 +20,9 @@ export const OPTIONS: ChannelOptions = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.keepalive_permit_without_calls": 1,
+  // A daemon is near: when it restarts, it is back within a second.
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 2_000,
   // Files come with a reply; the default is 4 MiB.
   "grpc.max_receive_message_length": 32 << 20,
   "grpc.max_send_message_length": 32 << 20,

@@ -19,15 +19,28 @@ import { channelCredentials, checkToken, OPTIONS, type Tls, type Token } from ".
 import { CallFailed } from "./errors.js";
 import { type Event, eventFromWire } from "./events.js";
 import { renderJson } from "./exact.js";
+import {
+  type Message,
+  type NativeAnswer,
+  nativeFromWire,
+  type NativeOptions,
+  nativeRequest,
+  type Provider,
+} from "./native.js";
 import { Tools } from "./proto.js";
 import { type Reply, replyFromJson, replyFromWire } from "./replies.js";
 import {
   type Dialect,
+  type Hit,
+  type Risk,
   type Tool,
   toolFromWire,
   type Verdict,
   verdictFromWire,
+  type View,
   wireDialect,
+  wireRisk,
+  wireView,
 } from "./tools.js";
 
 export interface ClientOptions {
@@ -63,6 +76,17 @@ export interface CallOptions extends RpcSettings {
 export interface ListSettings extends RpcSettings {
   prefix?: string;
   dialect?: Dialect;
+  view?: View;
+}
+
+/** Among which tools is searched. */
+export interface SearchSettings extends RpcSettings {
+  limit?: number;
+  prefix?: string;
+  sources?: readonly string[];
+  risks?: readonly Risk[];
+  dialect?: Dialect;
+  view?: View;
 }
 
 /** JSON text is sent as it stands. */
@@ -133,9 +157,10 @@ export class Client {
   /** All tools that this caller may be able to use, by name. */
   async listTools(settings: ListSettings = {}): Promise<Tool[]> {
     const found: Tool[] = [];
-    const [namePrefix, dialect] = [settings.prefix ?? "", wireDialect(settings.dialect)];
+    const [dialect, view] = [wireDialect(settings.dialect), wireView(settings.view)];
+    const namePrefix = settings.prefix ?? "";
     for (let pageToken = ""; ; ) {
-      const request = { namePrefix, dialect, pageSize: 1000, pageToken };
+      const request = { namePrefix, dialect, view, pageSize: 1000, pageToken };
       const page = await this.ask(Tools.ListTools, () => request, settings);
       found.push(...page.tools.map(toolFromWire));
       pageToken = page.nextPageToken;
@@ -147,6 +172,32 @@ export class Client {
   async getTool(name: string, settings: RpcSettings & { dialect?: Dialect } = {}): Promise<Tool> {
     const request = { name, dialect: wireDialect(settings.dialect) };
     return toolFromWire(await this.ask(Tools.GetTool, () => request, settings));
+  }
+
+  /** The tools that fit a question best, best first. */
+  async searchTools(query: string, settings: SearchSettings = {}): Promise<Hit[]> {
+    const request = {
+      query,
+      limit: settings.limit ?? 10,
+      namePrefix: settings.prefix ?? "",
+      sources: [...(settings.sources ?? [])],
+      risks: (settings.risks ?? []).map(wireRisk),
+      dialect: wireDialect(settings.dialect),
+      view: wireView(settings.view),
+    };
+    const { hits } = await this.ask(Tools.SearchTools, () => request, settings);
+    return hits.flatMap(({ tool, score }) => (tool ? [{ tool: toolFromWire(tool), score }] : []));
+  }
+
+  /** Runs the calls in a model's own message, and gives the messages with their results. */
+  async callNative(
+    provider: Provider,
+    message: Message,
+    options: NativeOptions & RpcSettings = {},
+  ): Promise<NativeAnswer> {
+    const request = nativeRequest(provider, message, options);
+    const again = options.idempotencyPrefix === undefined ? "refused" : "always";
+    return nativeFromWire(await this.ask(Tools.CallNative, () => request, options, again));
   }
 
   /** Reads a recorded reply again; its files have no content then. */
@@ -174,14 +225,18 @@ export class Client {
     again: Again = "always",
   ): Promise<Response> {
     const end = this.#end(settings);
+    // A daemon that drains may have a successor, which is about to start.
+    let waitForReady = false;
     for (let attempt = 1; ; attempt++) {
       const request = make();
+      const metadata = await this.#metadata(waitForReady);
       try {
-        return await this.#unary(method, request, end, attempt, settings.signal);
+        return await this.#unary(method, request, end, metadata, settings.signal);
       } catch (error) {
         const pause =
           error instanceof CallFailed ? this.pause(error, attempt, end, again) : undefined;
         if (pause === undefined) throw error;
+        waitForReady = (error as CallFailed).byDaemon;
         await sleep(pause, undefined, settings.signal ? { signal: settings.signal } : {});
       }
     }
@@ -192,7 +247,6 @@ export class Client {
     method: Method<Request, Response>,
     request: Request,
     settings: RpcSettings,
-    attempt = 1,
   ): AsyncGenerator<Response, void> {
     settings.signal?.throwIfAborted();
     const stream: ClientReadableStream<Response> = this.channel.makeServerStreamRequest(
@@ -200,7 +254,7 @@ export class Client {
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      await this.#metadata(attempt),
+      await this.#metadata(false),
       deadline(this.#end(settings)),
     );
     const abort = () => stream.cancel();
@@ -233,9 +287,8 @@ export class Client {
     return Date.now() + (settings.timeoutMs ?? this.#timeoutMs);
   }
 
-  async #metadata(attempt: number): Promise<Metadata> {
-    // A successor of the daemon may be about to start when this is not the first attempt.
-    const metadata = new Metadata({ waitForReady: attempt > 1 });
+  async #metadata(waitForReady: boolean): Promise<Metadata> {
+    const metadata = new Metadata({ waitForReady });
     if (this.#token !== undefined) {
       const token = typeof this.#token === "string" ? this.#token : await this.#token();
       metadata.set("authorization", `Bearer ${token}`);
@@ -247,10 +300,9 @@ export class Client {
     method: Method<Request, Response>,
     request: Request,
     end: number,
-    attempt: number,
+    metadata: Metadata,
     signal: AbortSignal | undefined,
   ): Promise<Response> {
-    const metadata = await this.#metadata(attempt);
     signal?.throwIfAborted();
     let abort = () => {};
     try {

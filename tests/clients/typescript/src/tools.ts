@@ -1,7 +1,9 @@
 // What is known of a tool, and the answer to whether a call of it would run.
 import type { Dialect as WireDialect } from "../generated/switchboard/tools/v1/Dialect.js";
+import type { Risk as WireRisk } from "../generated/switchboard/tools/v1/Risk.js";
 import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
 import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
+import type { View as WireView } from "../generated/switchboard/tools/v1/View.js";
 import { type Json, parseJson } from "./exact.js";
 import type { Repair, ToolError } from "./replies.js";
 
@@ -35,6 +37,19 @@ export interface Tool {
   /** The element of `tools` for the dialect that was asked for; null without one. */
   definition: Json;
   losses: Loss[];
+  /** About how many tokens the whole definition costs a model that is given it. */
+  tokens: number;
+  /** Names of the arguments, where the view is compact. */
+  arguments: string[];
+}
+
+/** How much of a tool is told; compact is enough to choose by. */
+export type View = "full" | "compact";
+
+/** A tool that was found, and how well it fits; scores compare within one answer only. */
+export interface Hit {
+  tool: Tool;
+  score: number;
 }
 
 /** Whether a call would run, and with which arguments. */
@@ -62,6 +77,8 @@ export function toolFromWire(wire: Tool__Output): Tool {
     digest: wire.digest,
     definition: maybe(wire.definitionJson),
     losses: wire.losses,
+    tokens: wire.tokens,
+    arguments: wire.arguments.map((argument) => argument.name),
   };
 }
 
@@ -90,6 +107,14 @@ export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
 
 export function wireDialect(dialect: Dialect | undefined): WireDialect {
   return `DIALECT_${(dialect ?? "unspecified").toUpperCase()}` as WireDialect;
+}
+
+export function wireView(view: View | undefined): WireView {
+  return view === "compact" ? "VIEW_COMPACT" : "VIEW_FULL";
+}
+
+export function wireRisk(risk: Risk): WireRisk {
+  return `RISK_${risk.toUpperCase()}` as WireRisk;
 }
 
 function maybe(text: string): Json {

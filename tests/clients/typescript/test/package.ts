@@ -73,6 +73,44 @@ test("describes and calls a tool in the terms of a model host", async () => {
   assert.deepEqual([reply.tool, reply.status], ["text.stats", "success"]);
 });
 
+test("finds tools by what they do", async () => {
+  const hits = await client.searchTools("count the words of a text", { limit: 3, view: "compact" });
+  assert.equal(hits[0]?.tool.name, "text.stats");
+  assert.deepEqual(hits[0]?.tool.arguments, ["text"]);
+  assert.ok(hits.length <= 3);
+  const [hit] = await client.searchTools("count words", { dialect: "anthropic", risks: ["read"] });
+  assert.deepEqual((hit?.tool.definition as { input_schema: { required: Json } }).input_schema.required, ["text"]);
+});
+
+test("answers the messages of several model hosts", async () => {
+  const made = { name: "text_dot_stats", arguments: '{"text":"a b"}' };
+  const call = { id: "call_1", type: "function", function: made };
+  const openai = { role: "assistant", content: null, tool_calls: [call] };
+  const chat = await client.callNative("openai_chat", openai);
+  assert.deepEqual(chat.messages.map((message) => [message["role"], message["tool_call_id"]]), [["tool", "call_1"]]);
+  assert.equal((chat.calls[0]?.reply.data as { words: number }).words, 2);
+  const anthropic = await client.callNative("anthropic", {
+    role: "assistant",
+    stop_reason: "tool_use",
+    content: [
+      { type: "text", text: "I count." },
+      { type: "tool_use", id: "t1", name: "text_dot_stats", input: { text: "a" } },
+      { type: "tool_use", id: "t2", name: "no_such", input: {} },
+    ],
+  });
+  assert.equal(anthropic.text, "I count.");
+  assert.deepEqual(anthropic.calls.map(({ nativeId, reply }) => [nativeId, reply.status]), [
+    ["t1", "success"],
+    ["t2", "error"],
+  ]);
+  assert.deepEqual(anthropic.messages.map((message) => message["role"]), ["user"]);
+  const text = await client.callNative("text", 'I will: {"name": "text.stats", "arguments": {"text": "a b c"}}');
+  assert.equal(text.reading, "calls");
+  assert.deepEqual((await client.callNative("text", "Three.")).messages, []);
+  const failed = await failure(client.callNative("anthropic", openai));
+  assert.ok(failed.reason === "MALFORMED_REQUEST" && failed.violations.length > 0);
+});
+
 test("repairs arguments and says so", async () => {
   const reply = await client.call("text.stats", { Text: "two words" });
   assert.equal((reply.data as { words: number }).words, 2);

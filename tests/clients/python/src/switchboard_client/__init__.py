@@ -14,9 +14,10 @@ from .channel import Tls
 from .client import Client, Stream
 from .errors import CallFailed, Violation
 from .events import Accepted, Event, Output, Started, Waiting
-from .exact import Json
+from .exact import Json, parse, render
+from .native import NativeAnswer, NativeCall, Provider
 from .replies import File, Metadata, Repair, Reply, ToolError
-from .tools import Dialect, Loss, Tool, Verdict
+from .tools import Dialect, Hit, Loss, Tool, Verdict, View
 
 __all__ = [
     "Accepted",
@@ -27,10 +28,14 @@ __all__ = [
     "Dialect",
     "Event",
     "File",
+    "Hit",
     "Json",
     "Loss",
     "Metadata",
+    "NativeAnswer",
+    "NativeCall",
     "Output",
+    "Provider",
     "Repair",
     "Reply",
     "Started",
@@ -39,6 +44,9 @@ __all__ = [
     "Tool",
     "ToolError",
     "Verdict",
+    "View",
     "Violation",
     "Waiting",
+    "parse",
+    "render",
 ]

@@ -18,6 +18,8 @@ from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
 from .events import Event
+from .native import Message as NativeMessage
+from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
 from .tools import Dialect, Tool, Verdict, dialect_to_wire
 
@@ -108,6 +110,33 @@ class AsyncClient(Core):
         answer = await self._send(self.tools.Validate, lambda: request, timeout, "always")
         return Verdict.from_wire(answer)
 
+    async def call_native(
+        self,
+        provider: Provider,
+        message: NativeMessage,
+        *,
+        dialect: Dialect | None = None,
+        conversation_id: str = "",
+        idempotency_prefix: str = "",
+        wait_for_approval: bool = False,
+        text_calls: bool = False,
+        timeout: float | None = None,
+    ) -> NativeAnswer:
+        """As `Client.call_native`."""
+        request = native_request(
+            provider,
+            message,
+            dialect,
+            conversation_id,
+            idempotency_prefix,
+            wait_for_approval,
+            text_calls,
+        )
+        again: Again = "always" if idempotency_prefix else "refused"
+        return NativeAnswer.from_wire(
+            await self._send(self.tools.CallNative, lambda: request, timeout, again)
+        )
+
     async def get_tool(
         self, name: str, *, dialect: Dialect | None = None, timeout: float | None = None
     ) -> Tool:
@@ -125,17 +154,19 @@ class AsyncClient(Core):
         again: Again,
     ) -> Answer:
         end = self._end(timeout)
-        attempt = 1
+        attempt, drained = 1, False
         while True:
             request = make()
             try:
                 return await method(
-                    request, timeout=left(end), metadata=self._metadata(), wait_for_ready=attempt > 1
+                    request, timeout=left(end), metadata=self._metadata(), wait_for_ready=drained
                 )
             except grpc.RpcError as error:
                 failed = CallFailed(error, request)
                 pause = self._pause(failed, attempt, end, again)
                 if pause is None:
                     raise failed from error
+                # A daemon that drains may have a successor, which is about to start.
+                drained = failed.by_daemon
             await asyncio.sleep(pause)
             attempt += 1

@@ -35,6 +35,10 @@ def options(endpoint: str, more: Options) -> list[tuple[str, str | int]]:
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
+        # A daemon is near: when it restarts, it is back within a second.
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", 1_000),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
         # Files come with a reply; the default is 4 MiB.
         ("grpc.max_receive_message_length", 32 << 20),
         ("grpc.max_send_message_length", 32 << 20),

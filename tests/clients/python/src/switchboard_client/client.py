@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -20,8 +20,20 @@ from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
 from .events import Event
+from .native import Message as NativeMessage
+from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
-from .tools import Dialect, Tool, Verdict, dialect_to_wire
+from .tools import (
+    Dialect,
+    Hit,
+    Risk,
+    Tool,
+    Verdict,
+    View,
+    dialect_to_wire,
+    risks_to_wire,
+    view_to_wire,
+)
 
 Ask = TypeVar("Ask", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -112,12 +124,20 @@ class Client(Core):
         return Verdict.from_wire(self._ask(self.tools.Validate, request, timeout))
 
     def list_tools(
-        self, prefix: str = "", *, dialect: Dialect | None = None, timeout: float | None = None
+        self,
+        prefix: str = "",
+        *,
+        dialect: Dialect | None = None,
+        view: View = "full",
+        timeout: float | None = None,
     ) -> list[Tool]:
         """All tools that this caller may be able to use, by name."""
         found: list[Tool] = []
         request = pb.ListToolsRequest(
-            name_prefix=prefix, page_size=1000, dialect=dialect_to_wire(dialect)
+            name_prefix=prefix,
+            page_size=1000,
+            dialect=dialect_to_wire(dialect),
+            view=view_to_wire(view),
         )
         while True:
             page = self._ask(self.tools.ListTools, request, timeout)
@@ -132,6 +152,59 @@ class Client(Core):
         """By its own name, whatever the dialect."""
         request = pb.GetToolRequest(name=name, dialect=dialect_to_wire(dialect))
         return Tool.from_wire(self._ask(self.tools.GetTool, request, timeout))
+
+    def search_tools(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        prefix: str = "",
+        sources: Sequence[str] = (),
+        risks: Sequence[Risk] = (),
+        dialect: Dialect | None = None,
+        view: View = "full",
+        timeout: float | None = None,
+    ) -> list[Hit]:
+        """The tools that fit a question best, best first."""
+        request = pb.SearchToolsRequest(
+            query=query,
+            limit=limit,
+            name_prefix=prefix,
+            sources=sources,
+            risks=risks_to_wire(risks),
+            dialect=dialect_to_wire(dialect),
+            view=view_to_wire(view),
+        )
+        answer = self._ask(self.tools.SearchTools, request, timeout)
+        return [Hit(Tool.from_wire(hit.tool), hit.score) for hit in answer.hits]
+
+    def call_native(
+        self,
+        provider: Provider,
+        message: NativeMessage,
+        *,
+        dialect: Dialect | None = None,
+        conversation_id: str = "",
+        idempotency_prefix: str = "",
+        wait_for_approval: bool = False,
+        text_calls: bool = False,
+        timeout: float | None = None,
+    ) -> NativeAnswer:
+        """Runs the calls in a model's own message, and gives the messages with their results.
+
+        `text_calls` also looks for calls in the text of a message that has no others.
+        """
+        request = native_request(
+            provider,
+            message,
+            dialect,
+            conversation_id,
+            idempotency_prefix,
+            wait_for_approval,
+            text_calls,
+        )
+        again: Again = "always" if idempotency_prefix else "refused"
+        return NativeAnswer.from_wire(self._ask(self.tools.CallNative, request, timeout, again))
 
     def result(self, call_id: str, *, timeout: float | None = None) -> Reply:
         """Reads a recorded reply again; its files have no content then."""
@@ -166,19 +239,20 @@ class Client(Core):
     ) -> Answer:
         """One unary RPC, sent again where that is safe; each attempt with a request of its own."""
         end = self._end(timeout)
-        attempt = 1
+        attempt, drained = 1, False
         while True:
             request = make()
             try:
-                # A successor of the daemon may be about to start when this is not the first attempt.
                 return method(
-                    request, timeout=left(end), metadata=self._metadata(), wait_for_ready=attempt > 1
+                    request, timeout=left(end), metadata=self._metadata(), wait_for_ready=drained
                 )
             except grpc.RpcError as error:
                 failed = CallFailed(error, request)
                 pause = self._pause(failed, attempt, end, again)
                 if pause is None:
                     raise failed from error
+                # A daemon that drains may have a successor, which is about to start.
+                drained = failed.by_daemon
             time.sleep(pause)
             attempt += 1
 
@@ -264,7 +338,6 @@ class Approvals:
                 request,
                 timeout=left(end),
                 metadata=self._client._metadata(),
-                wait_for_ready=attempt > 1,
             )
             try:
                 for approval in wire:

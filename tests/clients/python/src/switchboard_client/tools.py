@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
@@ -13,6 +14,8 @@ from .replies import Repair, ToolError, repair
 Risk: TypeAlias = Literal["read", "write", "destructive", "outbound", "unspecified"]
 Dialect: TypeAlias = Literal["openai", "openai_strict", "anthropic", "gemini", "plain"]
 """In whose terms a tool is described, and a call of it written."""
+View: TypeAlias = Literal["full", "compact"]
+"""How much of a tool is told; compact is enough to choose by."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class Tool:
     definition: Json
     """The element of `tools` for the dialect that was asked for; None without one."""
     losses: tuple[Loss, ...]
+    tokens: int
+    """About how many tokens the whole definition costs a model that is given it."""
+    arguments: tuple[str, ...]
+    """Names of the arguments, where the view is compact."""
 
     @staticmethod
     def from_wire(wire: pb.Tool) -> Tool:
@@ -60,7 +67,17 @@ class Tool:
             digest=wire.digest,
             definition=_maybe(wire.definition_json),
             losses=tuple(Loss(one.pointer, one.keyword, one.message) for one in wire.losses),
+            tokens=wire.tokens,
+            arguments=tuple(argument.name for argument in wire.arguments),
         )
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A tool that was found, and how well it fits; scores compare within one answer only."""
+
+    tool: Tool
+    score: float
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,14 @@ class Verdict:
             error=error_from_wire(wire.error) if wire.HasField("error") else None,
             policies=tuple(wire.policies),
         )
+
+
+def view_to_wire(view: View) -> pb.View.ValueType:
+    return pb.View.Value(f"VIEW_{view.upper()}")
+
+
+def risks_to_wire(risks: Iterable[Risk]) -> list[pb.Risk.ValueType]:
+    return [pb.Risk.Value(f"RISK_{risk.upper()}") for risk in risks]
 
 
 def dialect_to_wire(dialect: Dialect | None) -> pb.Dialect.ValueType:
