@@ -59,10 +59,17 @@ class Daemon:
         self._log = folder / f"{name}.log"
         path = folder / f"{name}.toml"
         path.write_text(config)
+        self._command = [binary, "serve", "--config", str(path)]
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("w") as log:
-            self.process = subprocess.Popen(
-                [binary, "serve", "--config", path], stdout=log, stderr=log
-            )
+            return subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def restart(self) -> None:
+        """Ends the daemon, and has a successor started in its place."""
+        self.end()
+        self.process = self._start()
 
     def wait(self) -> dict[str, str]:
         """The addresses that it serves at, once it is ready."""
@@ -84,6 +91,9 @@ class Daemon:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -131,7 +141,7 @@ class Bed:
             f'socket = "first.sock"\ntcp = "127.0.0.1:0"\n[server.tls]\n{tls}',
             '[admission.identity]\ntokens = "tokens.toml"',
         )
-        slow = self._daemon(
+        self.slow = self._daemon(
             "slow", 'socket = "slow.sock"', "[admission]\ncalls_per_second_per_caller = 1"
         )
         model = subprocess.Popen(
@@ -143,7 +153,7 @@ class Bed:
         self.model = model.stdout.readline().strip()
         self._stack.callback(model.stdout.close)
         self.tcp = self.daemon.wait()["tcp"].replace("127.0.0.1", "localhost")
-        slow.wait()
+        self.slow.wait()
 
     def _daemon(self, name: str, server: str, more: str) -> Daemon:
         config = (

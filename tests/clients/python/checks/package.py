@@ -20,6 +20,8 @@ from switchboard_client import (
     Reply,
     Started,
     Waiting,
+    parse,
+    render,
 )
 
 from .run import check
@@ -57,6 +59,24 @@ def gives_numbers_as_they_were_sent(client):
     assert kinds == [int, Decimal, Decimal, Decimal, bool, type(None)], kinds
     text = '{"code":"1","input":12345678901234567890.10}'
     assert str(client.validate("python.run", text).arguments["input"]) == "12345678901234567890.10"
+
+
+@check
+def sends_text_that_is_no_text(client):
+    # Half of a surrogate pair: the daemon can say what it thinks of it, the client must not fail.
+    reply = client.call("text.stats", {"text": "\ud83d"})
+    assert reply.error.code == "SCHEMA_VALIDATION_ERROR", reply
+    assert parse(render({"a": "\ud83d", "b": "你", "c": Decimal("1.10")})) == {
+        "a": "\ud83d",
+        "b": "你",
+        "c": Decimal("1.10"),
+    }
+    for value in (Decimal("NaN"), float("inf")):
+        try:
+            render(value)
+        except ValueError:
+            continue
+        raise AssertionError(value)
 
 
 @check

@@ -143,20 +143,16 @@ def show(call: NativeCall) -> None:
 def assemble(body: bytes) -> dict[str, Any]:
     """The message whose pieces a stream brought."""
     text, calls, ended = "", dict[int, dict[str, Any]](), False
-    for chunk in chunks(body):
-        for choice in chunk.get("choices", []):
+    for data in events(body):
+        if data == "[DONE]":
+            ended = True
+            continue
+        for choice in json.loads(data).get("choices", []):
             ended = ended or choice.get("finish_reason") is not None
             delta = choice.get("delta", {})
             text += delta.get("content") or ""
             for piece in delta.get("tool_calls") or []:
-                call = calls.setdefault(
-                    piece["index"],
-                    {"id": "", "type": "function", "function": {"name": "", "arguments": ""}},
-                )
-                call["id"] = piece.get("id") or call["id"]
-                function = piece.get("function", {})
-                call["function"]["name"] += function.get("name") or ""
-                call["function"]["arguments"] += function.get("arguments") or ""
+                join(calls, piece)
     if not ended:
         raise ValueError("the stream broke off")
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -165,11 +161,24 @@ def assemble(body: bytes) -> dict[str, Any]:
     return message
 
 
-def chunks(body: bytes) -> Iterator[dict[str, Any]]:
-    for line in body.decode().splitlines():
-        data = line.removeprefix("data:").strip()
-        if line.startswith("data:") and data != "[DONE]":
-            yield json.loads(data)
+def join(calls: dict[int, dict[str, Any]], piece: dict[str, Any]) -> None:
+    """Adds a piece to its call. Some servers leave the index out: then a name begins a call."""
+    function = piece.get("function", {})
+    index = piece.get("index")
+    if index is None:
+        index = len(calls) if function.get("name") else len(calls) - 1
+    empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    call = calls.setdefault(index, empty)
+    call["id"] = piece.get("id") or call["id"]
+    call["function"]["name"] += function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def events(body: bytes) -> Iterator[str]:
+    # Not splitlines(), which also breaks at characters that may stand in JSON text.
+    for line in body.decode().replace("\r\n", "\n").split("\n"):
+        if line.startswith("data:"):
+            yield line.removeprefix("data:").strip()
 
 
 def refusal(error: urllib.error.HTTPError) -> str:

@@ -140,49 +140,55 @@ function whole(bytes: Buffer): Turn {
   return { message, body };
 }
 
+interface Piece {
+  index?: number | null;
+  id?: string;
+  function?: { name?: string; arguments?: string };
+}
+
 interface Chunk {
   choices?: {
-    delta?: {
-      content?: string | null;
-      tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
-    };
+    delta?: { content?: string | null; tool_calls?: Piece[] };
     finish_reason?: string | null;
   }[];
 }
 
+type ToolCall = { id: string; type: string; function: { name: string; arguments: string } };
+
 /** The message whose pieces a stream brought. */
 function assemble(body: Buffer): Message {
-  let content = "";
-  let ended = false;
-  const calls: { id: string; type: string; function: { name: string; arguments: string } }[] = [];
-  for (const choice of chunks(body).flatMap((chunk) => chunk.choices ?? [])) {
-    ended ||= typeof choice.finish_reason === "string";
-    content += choice.delta?.content ?? "";
-    for (const piece of choice.delta?.tool_calls ?? []) {
-      const call = (calls[piece.index] ??= {
-        id: "",
-        type: "function",
-        function: { name: "", arguments: "" },
-      });
-      call.id = piece.id ?? call.id;
-      call.function.name += piece.function?.name ?? "";
-      call.function.arguments += piece.function?.arguments ?? "";
+  let [content, ended] = ["", false];
+  const calls: ToolCall[] = [];
+  for (const data of events(body)) {
+    ended ||= data === "[DONE]";
+    if (data === "[DONE]") continue;
+    for (const choice of (JSON.parse(data) as Chunk).choices ?? []) {
+      ended ||= typeof choice.finish_reason === "string";
+      content += choice.delta?.content ?? "";
+      for (const piece of choice.delta?.tool_calls ?? []) join(calls, piece);
     }
   }
   if (!ended) throw new Error("the stream broke off");
   const message: Message = { role: "assistant", content: content === "" ? null : content };
-  if (calls.length > 0) message["tool_calls"] = calls.filter(() => true);
+  if (calls.length > 0) message["tool_calls"] = calls;
   return message;
 }
 
-function chunks(body: Buffer): Chunk[] {
+/** Adds a piece to its call. Some servers leave the index out: then a name begins a call. */
+function join(calls: ToolCall[], piece: Piece): void {
+  const index = piece.index ?? (piece.function?.name ? calls.length : calls.length - 1);
+  const call = (calls[index] ??= { id: "", type: "function", function: { name: "", arguments: "" } });
+  call.id = piece.id || call.id;
+  call.function.name += piece.function?.name ?? "";
+  call.function.arguments += piece.function?.arguments ?? "";
+}
+
+function events(body: Buffer): string[] {
   return body
     .toString()
     .split(/\r?\n/)
     .filter((line) => line.startsWith("data:"))
-    .map((line) => line.slice("data:".length).trim())
-    .filter((data) => data !== "[DONE]")
-    .map((data) => JSON.parse(data) as Chunk);
+    .map((line) => line.slice("data:".length).trim());
 }
 
 /** What the provider says, in its error shape or another. */

@@ -1,9 +1,7 @@
 // The calls that wait for a person, as far as this caller may see them.
-import { setTimeout as sleep } from "node:timers/promises";
-
 import type { Approval__Output } from "../generated/switchboard/policy/v1/Approval.js";
 import type { State as WireState } from "../generated/switchboard/policy/v1/State.js";
-import type { Client, RpcSettings } from "./client.js";
+import { type Client, rest, type RpcSettings } from "./client.js";
 import { CallFailed } from "./errors.js";
 import { type Json, parseJson } from "./exact.js";
 import { Policies } from "./proto.js";
@@ -76,9 +74,9 @@ export class Approvals {
     const end = Date.now() + (settings.timeoutMs ?? Infinity);
     for (let attempt = 1; ; attempt++) {
       const request = { states: states.map(wireState), afterRevision };
-      const rest = { ...settings, timeoutMs: end - Date.now() };
+      const left = { ...settings, timeoutMs: end - Date.now() };
       try {
-        for await (const wire of this.#client.watch(Policies.WatchApprovals, request, rest)) {
+        for await (const wire of this.#client.watch(Policies.WatchApprovals, request, left)) {
           [attempt, afterRevision] = [1, wire.revision];
           yield fromWire(wire);
         }
@@ -89,7 +87,7 @@ export class Approvals {
             ? this.#client.pause(error, attempt, end, "always")
             : undefined;
         if (pause === undefined) throw error;
-        await sleep(pause, undefined, settings.signal ? { signal: settings.signal } : {});
+        await rest(pause, settings.signal);
       }
     }
   }

@@ -237,7 +237,7 @@ export class Client {
           error instanceof CallFailed ? this.pause(error, attempt, end, again) : undefined;
         if (pause === undefined) throw error;
         waitForReady = (error as CallFailed).byDaemon;
-        await sleep(pause, undefined, settings.signal ? { signal: settings.signal } : {});
+        await rest(pause, settings.signal);
       }
     }
   }
@@ -326,6 +326,11 @@ export class Client {
       signal?.removeEventListener("abort", abort);
     }
   }
+}
+
+/** Waits, or throws the signal's reason. */
+export async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 }
 
 function deadline(end: number): RpcOptions {

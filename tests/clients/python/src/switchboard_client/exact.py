@@ -21,8 +21,18 @@ def parse(text: str) -> Json:
 
 def render(value: object) -> str:
     """Writes JSON text. Takes `Decimal` and what the standard library's `json` takes."""
+    text = _render(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, as models send it: only an escape can say that.
+        return _render(value, ensure_ascii=True)
+    return text
+
+
+def _render(value: object, ensure_ascii: bool) -> str:
     return simplejson.dumps(
-        value, use_decimal=True, allow_nan=False, ensure_ascii=False, separators=(",", ":")
+        value, use_decimal=True, allow_nan=False, ensure_ascii=ensure_ascii, separators=(",", ":")
     )
 
 
