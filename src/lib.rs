@@ -17,6 +17,7 @@ pub mod policy;
 pub mod sandbox;
 pub mod screen;
 pub mod normalize;
+pub mod batch;
 pub mod ledger;
 pub mod telemetry;
 pub mod cli;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "call",
     "mask",
     "tokens",
@@ -16,6 +16,7 @@ const ROOMS: [&str; 12] = [
     "sandbox",
     "screen",
     "normalize",
+    "batch",
     "ledger",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.
