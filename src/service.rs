@@ -1,6 +1,7 @@
 //! The gRPC face: wire types in, wire types out. Thinks nothing; `pipeline` does.
 
 mod arrival;
+mod batch;
 mod files;
 mod listing;
 mod native;

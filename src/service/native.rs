@@ -146,7 +146,7 @@ impl Tools {
                 native::checked(asked).map_err(|error| malformed("text", &error))?
             }
         };
-        let replies = self.run(&asked, shared).await?;
+        let replies = self.run_all(&asked, shared).await?;
         let answers: Vec<Answer<'_>> = asked
             .iter()
             .zip(&replies)
@@ -163,7 +163,7 @@ impl Tools {
     }
 
     /// Runs the calls of one message, and gives their replies in the same order.
-    async fn run(&self, asked: &[Asked], shared: &Shared) -> Result<Vec<Recorded>, Status> {
+    async fn run_all(&self, asked: &[Asked], shared: &Shared) -> Result<Vec<Recorded>, Status> {
         let calls: Vec<Call> =
             asked.iter().enumerate().map(|(number, asked)| shared.call(number, asked)).collect();
         let each = calls.into_iter().map(async |call| {

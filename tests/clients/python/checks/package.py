@@ -16,11 +16,13 @@ from switchboard_client import (
     AsyncClient,
     CallFailed,
     Client,
+    Entry,
     Output,
     Reply,
     Started,
     Waiting,
     parse,
+    ref,
     render,
 )
 
@@ -175,6 +177,29 @@ def answers_the_messages_of_several_model_hosts(client):
     assert client.call_native("text", "Three.").messages == ()
     failed = failure(client.call_native, "anthropic", openai)
     assert failed.reason == "MALFORMED_REQUEST" and failed.violations, failed
+
+
+@check
+def runs_calls_that_use_the_results_of_others(client):
+    double = "result = {'twice': input * 2}"
+    done = client.batch({
+        "first": Entry("python.run", {"code": double, "input": 2**70}),
+        "second": Entry("python.run", {"code": double, "input": ref("first", "/twice")}),
+        "alone": Entry("text.stats", {"text": "a b"}),
+        "broken": Entry("python.run", {"code": "1 / 0"}),
+        "after": Entry("text.stats", {"text": ref("broken")}),
+    })
+    assert not done.refused and done.replies["second"].data == {"twice": 2**72}, done
+    assert done.replies["alone"].data["words"] == 2, done
+    assert done.replies["broken"].error.code == "EXECUTION_ERROR", done
+    assert done.replies["after"].error.code == "SKIPPED", done
+    assert client.result(done.replies["second"].call_id).data == {"twice": 2**72}
+    circle = {
+        "a": Entry("text.stats", {"text": ref("b")}),
+        "b": Entry("text.stats", {"text": ref("a")}),
+    }
+    done = client.batch(circle)
+    assert done.refused and not any(reply.ok for reply in done.replies.values()), done
 
 
 @check

@@ -15,6 +15,7 @@ import {
 
 import type { CallRequest } from "../generated/switchboard/tools/v1/CallRequest.js";
 import { Approvals } from "./approvals.js";
+import { type Batch, batchFromWire, type Entry } from "./batches.js";
 import { channelCredentials, checkToken, OPTIONS, type Tls, type Token } from "./channel.js";
 import { CallFailed } from "./errors.js";
 import { type Event, eventFromWire } from "./events.js";
@@ -198,6 +199,21 @@ export class Client {
     const request = nativeRequest(provider, message, options);
     const again = options.idempotencyPrefix === undefined ? "refused" : "always";
     return nativeFromWire(await this.ask(Tools.CallNative, () => request, options, again));
+  }
+
+  /** Runs several calls, by name, each as soon as those that it refers to have succeeded. */
+  async batch(
+    calls: Readonly<Record<string, Entry>>,
+    settings: RpcSettings & { onFailure?: "continue" | "stop" } = {},
+  ): Promise<Batch> {
+    const make = () => ({
+      calls: Object.entries(calls).map(([name, entry]) => ({
+        name,
+        call: callRequest(entry.tool, entry.arguments, entry.options ?? {}),
+      })),
+      onFailure: settings.onFailure === "stop" ? "ON_FAILURE_STOP" : "ON_FAILURE_CONTINUE",
+    } as const);
+    return batchFromWire(await this.ask(Tools.CallBatch, make, settings, "refused"));
   }
 
   /** Reads a recorded reply again; its files have no content then. */

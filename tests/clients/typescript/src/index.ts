@@ -1,4 +1,5 @@
 export type { Approval, Approvals, State } from "./approvals.js";
+export { type Batch, type Entry, ref } from "./batches.js";
 export type { Tls, Token } from "./channel.js";
 export {
   type Arguments,

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { connectivityState } from "@grpc/grpc-js";
 
-import { approvalId, Client, type Event, type Json, LosslessNumber, status } from "../src/index.js";
+import { approvalId, Client, type Event, type Json, LosslessNumber, ref, status } from "../src/index.js";
 import { APPROVER, failure, recorded, SLEEP, SLOW, SOCKET, until } from "./bed.js";
 
 const client = new Client(SOCKET);
@@ -109,6 +109,25 @@ test("answers the messages of several model hosts", async () => {
   assert.deepEqual((await client.callNative("text", "Three.")).messages, []);
   const failed = await failure(client.callNative("anthropic", openai));
   assert.ok(failed.reason === "MALFORMED_REQUEST" && failed.violations.length > 0);
+});
+
+test("runs calls that use the results of others", async () => {
+  const code = "result = {'twice': input * 2}";
+  const done = await client.batch({
+    first: { tool: "python.run", arguments: { code, input: 2n ** 70n } },
+    second: { tool: "python.run", arguments: { code, input: ref("first", "/twice") } },
+    broken: { tool: "python.run", arguments: { code: "1 / 0" } },
+    after: { tool: "text.stats", arguments: { text: ref("broken") } },
+  });
+  assert.equal(done.refused, false);
+  assert.deepEqual(done.replies.get("second")?.data, { twice: 2n ** 72n });
+  const codes = [...done.replies.values()].map((reply) => reply.error?.code);
+  assert.deepEqual(codes, [undefined, undefined, "EXECUTION_ERROR", "SKIPPED"]);
+  const circle = await client.batch({
+    a: { tool: "text.stats", arguments: { text: ref("b") } },
+    b: { tool: "text.stats", arguments: { text: ref("a") } },
+  });
+  assert.ok(circle.refused && [...circle.replies.values()].every((reply) => reply.error));
 });
 
 test("repairs arguments and says so", async () => {

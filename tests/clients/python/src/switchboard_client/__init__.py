@@ -10,6 +10,7 @@ program itself has to handle (no connection, too many calls, a deadline) is a `C
 
 from .aio import AsyncClient
 from .approvals import Approval
+from .batches import Batch, Entry, ref
 from .channel import Tls
 from .client import Client, Stream
 from .errors import CallFailed, Violation
@@ -23,9 +24,11 @@ __all__ = [
     "Accepted",
     "Approval",
     "AsyncClient",
+    "Batch",
     "CallFailed",
     "Client",
     "Dialect",
+    "Entry",
     "Event",
     "File",
     "Hit",
@@ -48,5 +51,6 @@ __all__ = [
     "Violation",
     "Waiting",
     "parse",
+    "ref",
     "render",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -16,6 +16,7 @@ from switchboard.tools.v1 import tools_pb2_grpc
 
 from . import approvals, events
 from .approvals import Approval, State
+from .batches import Batch, Entry, OnFailure, batch_request
 from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
@@ -205,6 +206,19 @@ class Client(Core):
         )
         again: Again = "always" if idempotency_prefix else "refused"
         return NativeAnswer.from_wire(self._ask(self.tools.CallNative, request, timeout, again))
+
+    def batch(
+        self,
+        calls: Mapping[str, Entry],
+        *,
+        on_failure: OnFailure = "continue",
+        timeout: float | None = None,
+    ) -> Batch:
+        """Runs several calls, by name, each as soon as those that it refers to have succeeded."""
+        response = self._send(
+            self.tools.CallBatch, lambda: batch_request(calls, on_failure), timeout, "refused"
+        )
+        return Batch.from_wire(response)
 
     def result(self, call_id: str, *, timeout: float | None = None) -> Reply:
         """Reads a recorded reply again; its files have no content then."""
