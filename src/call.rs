@@ -5,8 +5,10 @@ mod dialect;
 mod digest;
 mod event;
 mod file;
+mod member;
 mod session;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ pub use dialect::{Dialect, NoDialect};
 pub use digest::digest_of;
 pub use event::Event;
 pub use file::{BadName, File, FileFacts, MAX_FILES, MAX_FILES_BYTES, check_names, is_file_name};
+pub use member::Member;
 pub use session::{Session, Taint};
 
 /// Names one call for ever: a UUID of version 7, so that ids sort by time.
@@ -79,6 +82,10 @@ pub struct Call {
     pub conversation: String,
     /// What that conversation had come to when the call was admitted; nothing before that.
     pub session: Session,
+    /// What its arguments bring along from the results of other calls; nothing outside a batch.
+    pub taint: BTreeSet<Taint>,
+    /// Its place in a batch.
+    pub member: Option<Member>,
     /// Set when the caller wants an equal call answered from the first one's reply.
     pub idempotency_key: Option<String>,
     /// The approval that the caller says this call has.
@@ -111,6 +118,8 @@ impl Call {
             output_files: Vec::new(),
             conversation: String::new(),
             session: Session::default(),
+            taint: BTreeSet::new(),
+            member: None,
             idempotency_key: None,
             approval: None,
             attends: false,

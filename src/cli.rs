@@ -2,6 +2,7 @@
 //! 2 wrong usage, 3 no daemon answers.
 
 mod approvals;
+mod batch;
 mod call;
 mod client;
 mod doctor;
@@ -9,6 +10,7 @@ mod files;
 mod health;
 mod janitor;
 mod ledger;
+mod native;
 mod offline;
 mod policy;
 mod print;
@@ -35,6 +37,10 @@ enum Command {
     Serve(serve::Options),
     /// Call a tool and print its reply as one line of JSON.
     Call(call::Options),
+    /// Run the calls in a provider's own message and print its own result messages as JSON.
+    Native(native::Options),
+    /// Run several calls of which some use the results of others; prints each reply as JSON.
+    Batch(batch::Options),
     /// Calls that wait for a person: list, show, approve, deny, watch.
     #[command(subcommand)]
     Approvals(approvals::Approvals),
@@ -117,6 +123,8 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
     match command {
         Command::Serve(options) => serve::run(options).await,
         Command::Call(options) => call::run(options).await,
+        Command::Native(options) => native::run(options).await,
+        Command::Batch(options) => batch::run(options).await,
         Command::Approvals(approvals) => approvals::run(approvals).await,
         Command::Tools(tools) => tools::run(tools).await,
         Command::Validate(options) => offline::run(&options),

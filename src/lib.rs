@@ -18,6 +18,7 @@ pub mod sandbox;
 pub mod screen;
 pub mod normalize;
 pub mod native;
+pub mod batch;
 pub mod ledger;
 pub mod telemetry;
 pub mod cli;

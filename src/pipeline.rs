@@ -2,6 +2,7 @@
 //! its [`Caller`] in, a recorded [`Reply`] out, whatever happens on the way.
 
 mod attend;
+mod batch;
 mod control;
 mod error;
 mod facts;
@@ -30,6 +31,7 @@ use crate::sandbox::Sandbox;
 
 use attend::Attended;
 pub use attend::{Undecided, Verdict};
+pub use batch::Foreseen;
 pub use control::Preview;
 pub use error::CallError;
 use facts::Facts;
@@ -190,6 +192,7 @@ impl Pipeline {
     async fn record(&self, call: &Call, mut facts: Facts, mut reply: Reply) -> Recorded {
         let (visit, tool) = (facts.visit().map(str::to_owned), facts.tool());
         let session = facts.session(call, &self.sessions, &self.ledger).await;
+        reply.metadata.taint.extend(&call.taint);
         reply.set_latency(call.received.elapsed());
         let json = reply.to_json();
         let kept = self.ledger.record(facts.record(call, &reply), &json);

@@ -5,6 +5,7 @@ mod canon;
 mod files;
 mod flaw;
 mod notation;
+mod partial;
 mod reader;
 mod repair;
 mod shallow;
@@ -24,6 +25,7 @@ use crate::catalog::{Repair, Resolved, Tool, restore};
 
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
+pub use partial::unknown;
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 

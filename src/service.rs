@@ -1,9 +1,10 @@
 //! The gRPC face: wire types in, wire types out. Thinks nothing; `pipeline` does.
 
 mod arrival;
+mod batch;
 mod files;
-mod native;
 mod listing;
+mod native;
 mod policy;
 mod result;
 mod status;

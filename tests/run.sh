@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks everything: sets up what is missing, then format, lints, tests, the Python client, and calls
-# while daemon and engine are killed.
+# Checks everything: sets up what is missing, then format, lints, tests, the Python and TypeScript
+# clients, and calls while daemon and engine are killed.
 # Each step runs to its end or its time limit; the summary says how each went,
 # and its last line how many steps passed and failed.
 #
@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images format lint tests client chaos escape)
+steps=(packages images format lint tests client client-ts chaos escape)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -44,6 +44,7 @@ packages() {
     # python3 can be there without the modules that make an environment.
     python3 -c 'import venv, ensurepip' 2>/dev/null ||
         deploy/packages.sh python3=python3 python3-with-venv=python3-venv
+    deploy/packages.sh node=nodejs npm=npm
 }
 
 tests() {
@@ -54,15 +55,38 @@ tests() {
     fi
 }
 
-client() {
+# What both clients are checked with. The package gets its stubs from today's proto files.
+python_client() {
     local here=tests/clients/python venv=$target/python
+    export PATH=$venv/bin:$PATH
     if ! cmp -s $here/requirements.txt "$venv"/installed.txt; then
         python3 -m venv "$venv"
-        "$venv"/bin/pip install --quiet --disable-pip-version-check -r $here/requirements.txt
+        pip install --quiet --disable-pip-version-check -r $here/requirements.txt
         cp $here/requirements.txt "$venv"/installed.txt
     fi
+    pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+        --force-reinstall ./$here
     cargo build --quiet --bin switchboard
-    "$venv"/bin/python $here/check.py "$target/debug/switchboard" "$target/images.toml"
+}
+
+client() {
+    python_client
+    local here=tests/clients/python
+    local check=(mypy --config-file "$here/pyproject.toml" --cache-dir "$target/mypy")
+    "${check[@]}" -p switchboard_client
+    "${check[@]}" $here/examples/*.py tests/clients/bed/*.py tests/clients/model/*.py
+    python $here/check.py "$target/debug/switchboard" "$target/images.toml"
+}
+
+client_ts() {
+    python_client
+    local binary=$target/debug/switchboard images=$target/images.toml
+    cd tests/clients/typescript || return
+    if ! cmp -s package-lock.json node_modules/installed.json; then
+        npm ci --silent
+        cp package-lock.json node_modules/installed.json
+    fi
+    python ../bed/bed.py "$binary" "$images" npm test --silent
 }
 
 # The escape suite is no part of all targets, since only its own script runs it.
@@ -72,7 +96,7 @@ lint() {
 }
 
 # `timeout` starts programs only; a new shell knows these functions by name.
-export -f packages lint tests client
+export -f packages lint tests python_client client client_ts
 shell=(bash -euo pipefail -c)
 
 step packages 600 "${shell[@]}" packages
@@ -81,6 +105,7 @@ step format 60 cargo fmt --all --check
 step lint 1800 "${shell[@]}" lint
 step tests 2400 "${shell[@]}" tests
 step client 900 "${shell[@]}" client
+step client-ts 600 "${shell[@]}" client_ts
 step chaos 600 tests/chaos/run.sh short
 step escape 1200 tests/escape/run.sh
 

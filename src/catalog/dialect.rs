@@ -1,14 +1,30 @@
 //! A tool in the terms of a model host, and a call that its model writes back in the tool's own terms.
 //! A [`Tool`] in, its definition and what was lost out; arguments in, arguments out. Checks nothing.
+//! How each dialect maps a schema stands at the top of `copy`, `strict` and `gemini`; how a call comes
+//! back, at the top of `restore`.
 
+mod copy;
+mod gemini;
+mod merge;
 mod names;
+mod patterns;
+mod restore;
+mod strict;
+#[cfg(test)]
+mod tests;
+mod text;
+mod view;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Tool;
 pub use crate::call::Dialect;
+use names::Keys;
 pub use names::exported_name;
+
+/// Longest description of a tool that `OpenAI` takes, in characters.
+const MAX_DESCRIPTION: usize = 1024;
 
 /// A tool as one provider's model hosts take it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,7 +33,7 @@ pub struct Export {
     pub name: String,
     /// The provider's own tool object.
     pub definition: Value,
-    /// What it does not say as the input schema does.
+    /// What it does not say as the input schema does, by place.
     pub losses: Vec<Loss>,
 }
 
@@ -35,13 +51,56 @@ pub struct Loss {
 /// Describes a tool in a dialect. The same tool gives the same bytes, whatever was exported before.
 pub fn export(tool: &Tool, dialect: Dialect) -> Export {
     let name = exported_name(&tool.name, dialect).into_owned();
-    let definition = wrap(dialect, &name, &tool.description, Some(tool.input_schema.clone()), None);
-    Export { name, definition, losses: Vec::new() }
+    let root = &tool.input_schema;
+    let keys = Keys::of_schema(root, dialect);
+    let mut told = Vec::new();
+    let (schema, strict, mut losses) = match dialect {
+        Dialect::Gemini => {
+            let (schema, sentences, losses) = gemini::write(root, &keys);
+            told = sentences;
+            (schema, None, losses)
+        }
+        Dialect::OpenaiStrict => {
+            let against = strict::refusal(root);
+            if against.is_empty() {
+                let (schema, losses) = strict::write(root, &keys);
+                (Some(schema), Some(true), losses)
+            } else {
+                let (schema, mut losses) = copy::copy(root, dialect, &keys);
+                let named = |loss: Loss| Loss {
+                    message: format!("`{}` {}", tool.name, loss.message),
+                    ..loss
+                };
+                losses.extend(against.into_iter().map(named));
+                (Some(schema), Some(false), losses)
+            }
+        }
+        Dialect::Openai | Dialect::Anthropic | Dialect::Plain => {
+            let (schema, losses) = copy::copy(root, dialect, &keys);
+            (Some(schema), None, losses)
+        }
+    };
+    let mut description = text::describe(&tool.description, &told);
+    if matches!(dialect, Dialect::Openai | Dialect::OpenaiStrict)
+        && description.chars().count() > MAX_DESCRIPTION
+    {
+        description = description.chars().take(MAX_DESCRIPTION - 1).chain(['…']).collect();
+        losses.push(Loss {
+            pointer: String::new(),
+            keyword: "description".to_owned(),
+            message: format!("is cut after {MAX_DESCRIPTION} characters"),
+        });
+    }
+    losses.sort();
+    let definition = wrap(dialect, &name, &description, schema, strict);
+    Export { name, definition, losses }
 }
 
-/// Puts arguments that a provider's model wrote into the tool's own terms.
-pub fn restore(_tool: &Tool, _dialect: Dialect, arguments: Value) -> Value {
-    arguments
+/// Puts arguments that a provider's model wrote into the tool's own terms: original keys, no nulls for
+/// what was only left out, objects and numbers out of texts. What is not of the dialect's making stays
+/// as it is.
+pub fn restore(tool: &Tool, dialect: Dialect, arguments: Value) -> Value {
+    restore::restore(&tool.input_schema, dialect, arguments)
 }
 
 /// The provider's tool object.
@@ -55,18 +114,13 @@ fn wrap(
     let mut object = Map::new();
     object.insert("name".to_owned(), name.into());
     object.insert("description".to_owned(), description.into());
-    let key = match dialect {
-        Dialect::Anthropic => "input_schema",
-        _ => "parameters",
-    };
-    if let Some(schema) = schema {
-        object.insert(key.to_owned(), schema);
-    }
-    if let Some(strict) = strict {
-        object.insert("strict".to_owned(), strict.into());
-    }
+    let key = if dialect == Dialect::Anthropic { "input_schema" } else { "parameters" };
+    object.extend(schema.map(|schema| (key.to_owned(), schema)));
+    object.extend(strict.map(|strict| ("strict".to_owned(), strict.into())));
     match dialect {
         Dialect::Anthropic | Dialect::Gemini => Value::Object(object),
-        _ => json!({ "type": "function", "function": object }),
+        Dialect::Openai | Dialect::OpenaiStrict | Dialect::Plain => {
+            json!({ "type": "function", "function": object })
+        }
     }
 }

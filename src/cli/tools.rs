@@ -1,4 +1,6 @@
-//! `switchboard tools`: list and show ask a daemon, lint and import read files.
+//! `switchboard tools`: list and show ask a daemon, lint and import read files, search does either.
+
+mod search;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +19,8 @@ pub(super) enum Tools {
     List(List),
     /// Show one tool with its schemas.
     Show(Show),
+    /// Find tools by what they do: a question or words, in English or Chinese.
+    Search(search::Options),
     /// Report what makes models choose or fill a tool wrongly, and what could not be loaded.
     Lint(Lint),
     /// Report what an OpenAPI document would give: imported, adapted and skipped operations.
@@ -75,6 +79,7 @@ pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
     match tools {
         Tools::List(options) => list(options).await,
         Tools::Show(options) => show(options).await,
+        Tools::Search(options) => search::run(options).await,
         Tools::Lint(options) => lint(&options),
         Tools::Import(options) => import(&options),
     }

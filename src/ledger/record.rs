@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::keeping::{Keeping, Kept};
 use super::{Error, reply};
-use crate::call::{Code, FileFacts, Session, Taint};
+use crate::call::{Code, FileFacts, Member, Session, Taint};
 use crate::catalog::{Limits, Tool};
 use crate::mask;
 use crate::policy::{Decision, Flip};
@@ -79,6 +79,8 @@ pub struct Record {
     pub latencies: Latencies,
     /// W3C trace id, when the call is traced.
     pub trace_id: Option<String>,
+    /// The call's place in a batch.
+    pub member: Option<Member>,
 }
 
 /// Time spent in each stage; `None` for a stage that the call did not come to.
@@ -170,8 +172,10 @@ pub struct Entry {
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
     /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
     /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
-    /// policies, version) is there only when a candidate policy set decides otherwise; and `masked`,
-    /// the places of the reply that every view of it masks, only where there are any.
+    /// policies, version) is there only when a candidate policy set decides otherwise; `batch` (id, name,
+    /// refers) only of a call in a batch, whose arguments are those with the results that it refers
+    /// to; and `masked`, the places of the reply that every view of it masks, only where there are
+    /// any.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -255,6 +259,9 @@ impl Row {
         });
         if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
             facts.insert("shadow".to_owned(), json!(flip));
+        }
+        if let (Some(member), Value::Object(facts)) = (record.member, &mut facts) {
+            facts.insert("batch".to_owned(), json!(member));
         }
         if let (false, Value::Object(facts)) = (places.is_empty(), &mut facts) {
             facts.insert(reply::PLACES.to_owned(), json!(places));

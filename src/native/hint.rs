@@ -4,8 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::user;
-use super::{Provider, Turn};
-use crate::catalog::Tool;
+use super::{Known, Provider, Turn};
 
 /// Most arguments of a tool that are named.
 const MAX_ARGUMENTS: usize = 24;
@@ -27,7 +26,7 @@ pub struct Unclear {
 
 impl Unclear {
     /// Names a place in `text` and the tool that seems to be meant.
-    pub(super) fn new(message: String, text: &str, at: usize, tool: Option<&Tool>) -> Self {
+    pub(super) fn new(message: String, text: &str, at: usize, tool: Option<&Known>) -> Self {
         let before = text.get(..at).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |found| found + 1);
@@ -50,7 +49,7 @@ impl Unclear {
         if !self.takes.is_empty() {
             details.insert("arguments".to_owned(), json!(self.takes));
         }
-        user(provider, &told(&self.message, details))
+        user(provider, &told(&self.message, &details))
     }
 }
 
@@ -64,17 +63,17 @@ impl Turn {
         }
         let message = "the function call could not be read, so nothing ran: call the function \
                        again, by its declared name and with arguments that are one JSON object";
-        Some(user(provider, &told(message, details)))
+        Some(user(provider, &told(message, &details)))
     }
 }
 
-fn told(message: &str, details: Map<String, Value>) -> String {
+fn told(message: &str, details: &Map<String, Value>) -> String {
     let error = json!({ "code": "UNREADABLE_CALL", "message": message, "details": details });
     json!({ "status": "error", "error": error }).to_string()
 }
 
-fn properties(tool: &Tool) -> impl Iterator<Item = (&String, &Value, bool)> {
-    let schema = &tool.input_schema;
+fn properties(tool: &Known) -> impl Iterator<Item = (&String, &Value, bool)> {
+    let schema = &tool.schema;
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -87,7 +86,7 @@ fn properties(tool: &Tool) -> impl Iterator<Item = (&String, &Value, bool)> {
 }
 
 /// Arguments with a place holder for each that is required; for each, where none is.
-fn form(tool: &Tool) -> Value {
+fn form(tool: &Known) -> Value {
     let any = properties(tool).any(|(_, _, required)| required);
     let shown = properties(tool).filter(|(_, _, required)| *required || !any).take(MAX_ARGUMENTS);
     Value::Object(shown.map(|(name, schema, _)| (name.clone(), holder(schema))).collect())
@@ -114,7 +113,7 @@ fn kind(schema: &Value) -> &str {
     first.or(kind).and_then(Value::as_str).unwrap_or("value")
 }
 
-fn takes(tool: &Tool) -> Vec<String> {
+fn takes(tool: &Known) -> Vec<String> {
     let told = |(name, schema, required): (&String, &Value, bool)| {
         let options = schema.get("enum").and_then(Value::as_array);
         let options = options.map(|options| {

@@ -6,13 +6,9 @@ mod streams;
 mod sturdy;
 mod texts;
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use super::{Asked, Kind, Provider, Reading, Turn, assemble, read, search};
-use crate::catalog::Tool;
-use crate::schema::tests::tool;
+use super::{Asked, Kind, Known, Provider, Reading, Turn, assemble, read, search};
 
 const PROVIDERS: [Provider; 5] = [
     Provider::OpenaiChat,
@@ -34,7 +30,7 @@ fn spelled(call: &Asked) -> String {
 }
 
 /// Tools of a caller: `rm`, `ls`, `note` and `get_weather`.
-fn find(name: &str) -> Option<Arc<Tool>> {
+fn find(name: &str) -> Option<Known> {
     let schema = match name {
         "rm" => json!({"type": "object", "required": ["path"], "properties": {
             "path": {"type": "string"}, "force": {"type": "boolean"}}}),
@@ -45,7 +41,7 @@ fn find(name: &str) -> Option<Arc<Tool>> {
             "city": {"type": "string"}, "days": {"type": "integer"}}}),
         _ => return None,
     };
-    Some(Arc::new(Tool { name: name.to_owned(), ..tool(schema) }))
+    Some(Known { name: name.to_owned(), schema })
 }
 
 fn reading(text: &str) -> Reading {

@@ -20,11 +20,10 @@ mod shape;
 mod tags;
 mod value;
 
-use std::sync::Arc;
+use serde_json::Value;
 
 use super::hint::Unclear;
 use super::{Asked, Kind};
-use crate::catalog::Tool;
 
 use find::{Finder, Found, What};
 use shape::Wanted;
@@ -33,8 +32,17 @@ use value::unquote;
 /// Longest text that is searched, in bytes; a longer one is prose.
 pub const MAX_TEXT: usize = 1 << 20;
 
+/// A tool as the model was told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// The schema of its arguments.
+    pub schema: Value,
+}
+
 /// Finds the tool of the caller that a name means.
-pub type Tools<'a> = dyn Fn(&str) -> Option<Arc<Tool>> + 'a;
+pub type Tools<'a> = dyn Fn(&str) -> Option<Known> + 'a;
 
 /// What a text is.
 #[derive(Debug, Clone, PartialEq)]

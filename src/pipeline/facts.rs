@@ -126,6 +126,10 @@ impl Facts {
             tracing::error!(%error, "a conversation cannot be read, so its call is refused");
         })?;
         self.met = self.held.as_ref().map(Held::now);
+        // What the arguments bring is met by a call without a conversation too.
+        if !admitted.call.taint.is_empty() {
+            self.met.get_or_insert_default().taint.extend(&admitted.call.taint);
+        }
         admitted.call.session = self.met.clone().unwrap_or_default();
         Ok(admitted)
     }
@@ -144,9 +148,14 @@ impl Facts {
     }
 
     pub(super) fn resolved(&mut self, resolved: &Resolved) {
-        self.tool = Some(Arc::clone(&resolved.tool));
+        self.meant(&resolved.admitted.call, &resolved.tool);
+    }
+
+    /// The tool that the call is for.
+    pub(super) fn meant(&mut self, call: &Call, tool: &Arc<Tool>) {
+        self.tool = Some(Arc::clone(tool));
         // Masking and replay know the tool's own terms only.
-        if let Some(own) = schema::own_terms(&resolved.admitted.call, &resolved.tool) {
+        if let Some(own) = schema::own_terms(call, tool) {
             self.arguments_json = own;
         }
     }
@@ -315,6 +324,7 @@ impl Facts {
             code,
             latencies,
             trace_id: Some(telemetry::trace_id()).filter(|id| !id.is_empty()),
+            member: call.member.clone(),
         }
     }
 }

@@ -155,6 +155,24 @@ fn mend(
     Ok((value, walk.log.finish()))
 }
 
+/// An object after the repairs of its names and values, whether or not it fits then; or two names of one
+/// property.
+pub(super) fn mended(
+    tool: &Tool,
+    compiled: &Compiled,
+    object: &Value,
+) -> Result<Value, Vec<Violation>> {
+    let mut walk = Walk::new(compiled, &tool.aliases, Log::new(compiled.sensitive));
+    let mut value = object.clone();
+    walk.mend_root(&mut value);
+    if walk.conflicts.is_empty() { Ok(value) } else { Err(walk.conflicts) }
+}
+
+/// The arguments inside an envelope.
+pub(super) fn opened(tool: &Tool, value: &Value) -> Option<Value> {
+    open_envelope(tool, value, &mut Log::new(true))
+}
+
 fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
     let total = violations.len();
     violations.truncate(MAX_VIOLATIONS);

@@ -54,6 +54,53 @@ pub(super) fn explain(compiled: &Compiled, value: &Value) -> (Vec<Violation>, us
     (explainer.found, explainer.total)
 }
 
+/// Explains like [`explain`], but only what is wrong whatever will stand at some places of `value`,
+/// given as JSON Pointers.
+pub(super) fn explain_beside(
+    compiled: &Compiled,
+    value: &Value,
+    places: &[String],
+) -> (Vec<Violation>, usize) {
+    let mut explainer = Explainer { compiled, found: Vec::new(), total: 0 };
+    if let Some(locator) = compiled.locator("") {
+        let frame = Frame::whole(compiled.located_schema());
+        for error in collect_errors(&locator, value) {
+            if places.iter().all(|place| holds_beside(&error, place)) {
+                explainer.explain_one(&error, frame);
+            }
+        }
+    }
+    (explainer.found, explainer.total)
+}
+
+/// Whether an error stays whatever will stand at `place`: it is about something else, and no condition
+/// led to it; or about what holds the place, and only its type and the names in it matter.
+fn holds_beside(error: &ValidationError<'_>, place: &str) -> bool {
+    let path = error.evaluation_path().as_str();
+    if ["/then/", "/else/"].iter().any(|condition| path.contains(condition)) {
+        return false;
+    }
+    let at = error.instance_path().as_str();
+    let is_inside = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    match (is_inside(place, at), is_inside(at, place)) {
+        (false, false) => true,
+        (true, false) => matches!(
+            error.kind(),
+            Kind::Required { .. }
+                | Kind::AdditionalProperties { .. }
+                | Kind::Type { .. }
+                | Kind::MinProperties { .. }
+                | Kind::MaxProperties { .. }
+                | Kind::MinItems { .. }
+                | Kind::MaxItems { .. }
+                | Kind::PropertyNames { .. }
+        ),
+        (_, true) => false,
+    }
+}
+
 /// What errors are about: a part of a schema, and the place of the value it was applied to.
 #[derive(Clone, Copy)]
 struct Frame<'s> {

@@ -12,7 +12,8 @@ use super::underway::Arrived;
 use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
 use crate::call::{Call, Dialect, Withheld};
-use crate::native::{self, Answer, Asked, Provider, Reading, Turn};
+use crate::catalog::{self, Tool};
+use crate::native::{self, Answer, Asked, Known, Provider, Reading, Turn};
 use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
 use crate::proto::tools::call_native_request::Message;
@@ -93,7 +94,10 @@ impl Tools {
             if !(searched && (is_text || text_calls && turn.cut.is_none())) {
                 return Ok(Said { turn, reading: None });
             }
-            let reading = native::search(&turn.text, &|name| pipeline.tool(name, dialect, &caller));
+            let find = |name: &str| {
+                pipeline.tool(name, dialect, &caller).map(|tool| known(&tool, dialect))
+            };
+            let reading = native::search(&turn.text, &find);
             Ok(Said { turn, reading: Some(reading) })
         };
         if length < INLINE {
@@ -142,7 +146,7 @@ impl Tools {
                 native::checked(asked).map_err(|error| malformed("text", &error))?
             }
         };
-        let replies = self.run(&asked, shared).await?;
+        let replies = self.run_all(&asked, shared).await?;
         let answers: Vec<Answer<'_>> = asked
             .iter()
             .zip(&replies)
@@ -159,7 +163,7 @@ impl Tools {
     }
 
     /// Runs the calls of one message, and gives their replies in the same order.
-    async fn run(&self, asked: &[Asked], shared: &Shared) -> Result<Vec<Recorded>, Status> {
+    async fn run_all(&self, asked: &[Asked], shared: &Shared) -> Result<Vec<Recorded>, Status> {
         let calls: Vec<Call> =
             asked.iter().enumerate().map(|(number, asked)| shared.call(number, asked)).collect();
         let each = calls.into_iter().map(async |call| {
@@ -193,6 +197,16 @@ impl Shared {
             ..self.call.clone()
         }
     }
+}
+
+/// A tool as the model was told of it.
+fn known(tool: &Tool, dialect: Option<Dialect>) -> Known {
+    let own = || Known { name: tool.name.clone(), schema: tool.input_schema.clone() };
+    let Some(dialect) = dialect else { return own() };
+    let export = catalog::export(tool, dialect);
+    let places = ["/function/parameters", "/input_schema", "/parameters"];
+    let schema = places.iter().find_map(|place| export.definition.pointer(place)).cloned();
+    schema.map_or_else(own, |schema| Known { name: export.name, schema })
 }
 
 /// A name as a record can keep it. One that is changed is no tool's.

@@ -111,4 +111,11 @@ impl ToolService for Tools {
     ) -> Result<Response<proto::SearchToolsResponse>, Status> {
         self.search(request).await.map(Response::new)
     }
+
+    async fn call_batch(
+        &self,
+        request: Request<proto::CallBatchRequest>,
+    ) -> Result<Response<proto::CallBatchResponse>, Status> {
+        self.batch(request).await.map(Response::new)
+    }
 }

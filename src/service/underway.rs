@@ -15,7 +15,7 @@ use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
 use crate::call::{Call, CallId, Code, Event};
 use crate::ledger::Page;
-use crate::pipeline::Recorded;
+use crate::pipeline::{Entered, Recorded};
 use crate::proto::tools as proto;
 use crate::telemetry;
 
@@ -68,20 +68,38 @@ impl Tools {
         arrived: Arrived,
         events: Option<Sender<Event>>,
     ) -> Result<Underway, Status> {
-        let Arrived { call, caller, span } = arrived;
-        let used =
-            |when: &str| status::malformed(&[("call_id", format!("{when}; make a new one"))]);
-        let entered = self
-            .pipeline
-            .enter(&call.id, &caller)
-            .ok_or_else(|| used("is that of a running call"))?;
+        let entered = self.enter("call_id", &arrived.call, &arrived.caller).await?;
+        Ok(self.run(arrived, entered, events))
+    }
+
+    /// Takes the id of a call, which stands in `field` of the request.
+    pub(super) async fn enter(
+        &self,
+        field: &str,
+        call: &Call,
+        caller: &Caller,
+    ) -> Result<Entered, Status> {
+        let used = |when: &str| status::malformed(&[(field, format!("{when}; make a new one"))]);
+        let entered = self.pipeline.enter(&call.id, caller);
+        let entered = entered.ok_or_else(|| used("is that of a running call"))?;
         if call.named && self.page(call.id.as_str(), 0, 0).await?.is_some() {
             return Err(used("was used before"));
         }
+        Ok(entered)
+    }
+
+    /// Runs a call whose id was taken.
+    pub(super) fn run(
+        &self,
+        arrived: Arrived,
+        entered: Entered,
+        events: Option<Sender<Event>>,
+    ) -> Underway {
+        let Arrived { call, caller, span } = arrived;
         let (id, cancel) = (call.id.clone(), entered.cancel_on_drop());
         let pipeline = Arc::clone(&self.pipeline);
         let run = async move { pipeline.call(call, entered, &caller, events).await };
-        Ok(Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel })
+        Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel }
     }
 
     async fn page(&self, id: &str, offset: u64, limit: u32) -> Result<Option<Page>, Status> {
@@ -106,12 +124,21 @@ impl Tools {
     }
 }
 
-/// A call from its wire form. Much content is hashed where it holds nobody up.
+/// A call from its wire form.
 async fn read(wire: proto::CallRequest) -> Result<Call, Status> {
-    if wire.files.iter().map(|file| file.content.len()).sum::<usize>() < INLINE {
-        return wire::call(wire);
+    let bytes = wire.files.iter().map(|file| file.content.len()).sum();
+    large(bytes, || wire::call(wire)).await
+}
+
+/// Reads a message whose files have so many bytes. Many are hashed where it holds nobody up.
+pub(super) async fn large<T: Send + 'static>(
+    bytes: usize,
+    read: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    if bytes < INLINE {
+        return read();
     }
-    tokio::task::spawn_blocking(|| wire::call(wire)).await.unwrap_or_else(|error| {
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
         tracing::error!(panicked = error.is_panic(), "a call could not be read");
         Err(status::internal(""))
     })

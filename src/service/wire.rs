@@ -34,6 +34,11 @@ fn fault(name: &str) -> Option<String> {
 
 /// A call from its wire form. Names each field that is malformed.
 pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
+    read(wire).map_err(|wrong| status::malformed(&wrong))
+}
+
+/// A call from its wire form, or each field that is malformed with what is wrong with it.
+pub(super) fn read(wire: proto::CallRequest) -> Result<Call, Vec<(&'static str, String)>> {
     let mut wrong = Vec::new();
     if wire.tool_name.is_empty() {
         wrong.push(("tool_name", "is empty; ListTools gives the names".to_owned()));
@@ -62,7 +67,7 @@ pub(super) fn call(wire: proto::CallRequest) -> Result<Call, Status> {
         Vec::new()
     });
     let (Some(id), true) = (id, wrong.is_empty()) else {
-        return Err(status::malformed(&wrong));
+        return Err(wrong);
     };
     let arguments =
         if wire.arguments_json.is_empty() { "{}".to_owned() } else { wire.arguments_json };

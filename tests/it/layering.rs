@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 13] = [
+const ROOMS: [&str; 14] = [
     "call",
     "mask",
     "tokens",
@@ -17,6 +17,7 @@ const ROOMS: [&str; 13] = [
     "screen",
     "normalize",
     "native",
+    "batch",
     "ledger",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.

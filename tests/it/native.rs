@@ -74,6 +74,14 @@ fn records(daemon: &Daemon, code: &str) -> usize {
     String::from_utf8(daemon.cli(&line).stdout).unwrap().lines().count()
 }
 
+/// How many calls ran well.
+fn successes(daemon: &Daemon) -> usize {
+    let line = ["ledger", "search", "--json", "--config", &config(daemon)];
+    let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
+    let code = |line: &str| serde_json::from_str::<Value>(line).unwrap()["code"].clone();
+    told.lines().filter(|line| code(line).is_null()).count()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_of_a_message_is_answered_whatever_becomes_of_it() {
     let daemon = Setup::new().start().await;
@@ -250,7 +258,7 @@ async fn a_message_that_was_cut_off_runs_nothing_and_says_so_to_the_model() {
     assert_eq!(status.get_details_bad_request().unwrap().field_violations[0].field, "stream");
     let response = native(&daemon, stream("data: [DONE]\n\n")).await;
     assert_eq!(codes(&response), ["SUCCESS"]);
-    assert_eq!(records(&daemon, "SUCCESS"), 1);
+    assert_eq!(successes(&daemon), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,13 +348,13 @@ async fn a_call_in_text_runs_where_it_is_clear_and_is_explained_where_it_is_not(
     assert_eq!((response.reading(), response.calls.len()), (Reading::Unclear, 0));
     let result = told(&messages(&response)[0]["content"]);
     let send = &result["error"]["details"]["send"];
-    assert_eq!(send, &json!({"name": "probe.echo", "arguments": {"count": 0}}));
+    assert_eq!(send, &json!({"name": "probe_dot_echo", "arguments": {"count": 0}}));
 
     // A tool that the caller may not know is as unknown as one that there is not.
     let hidden = r#"{"tool":"probe.forbidden","args":{}}"#;
     let response = native(&daemon, text_of(&format!("Here: {hidden}"))).await;
     assert_eq!(response.reading(), Reading::Prose);
-    assert_eq!(records(&daemon, "SUCCESS"), 1);
+    assert_eq!(successes(&daemon), 1);
 
     let message = json!({"role": "assistant", "content": call});
     let silent = native(&daemon, json_of(Provider::OpenaiChat, &message)).await;
@@ -378,4 +386,21 @@ async fn a_call_that_needs_a_person_can_wait_beside_others() {
     desk.approve(&id).await;
     let response = call.await.unwrap().unwrap().into_inner();
     assert_eq!(codes(&response), ["SUCCESS", "SUCCESS"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_takes_a_message_too() {
+    let daemon = Setup::new().start().await;
+    let message = chat(&[("a", "probe_dot_echo", r#"{"count":1}"#)]).to_string();
+    let output = daemon.cli(&["native", "openai-chat", &message]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line["messages"][0]["tool_call_id"], "a");
+    assert_eq!(line["calls"][0]["reply"]["data"]["count"], 1);
+    let text = r#"{"tool":"probe.echo","args":{"count":"#;
+    let output = daemon.cli(&["native", "text", text]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line["reading"], "unclear");
+    assert_eq!(daemon.cli(&["native", "anthropic", &message]).status.code(), Some(2));
 }

@@ -2,8 +2,11 @@
 //! A tool's exported name is a function of its own name alone, and no two names share one.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use serde_json::Value;
+
+use super::view;
 use crate::call::Dialect;
 use crate::catalog::digest::short;
 
@@ -78,25 +81,33 @@ fn marked(name: &str, digits: usize, fits: impl Fn(char) -> bool) -> String {
 /// The names of one tool's arguments, at every depth, in one dialect.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
+    /// Own name to exported, of those that differ.
     exported: BTreeMap<String, String>,
+    /// The other way.
+    own: BTreeMap<String, String>,
 }
 
 impl Keys {
-    /// Names every key. Those that the provider takes keep theirs; the others depend on themselves,
-    /// and on the legal ones only where one of those looks like them.
-    pub(super) fn new(names: &BTreeSet<&str>, dialect: Dialect) -> Self {
-        let mut exported = BTreeMap::new();
-        let mut taken: BTreeSet<String> = BTreeSet::new();
+    /// Names every key in a tool's schema. Those that the provider takes keep theirs; the others depend
+    /// on themselves alone, unless another key of the tool looks just like them.
+    pub(super) fn of_schema(root: &Value, dialect: Dialect) -> Self {
+        let names = view::names(root);
+        let mut keys = Self::default();
         for name in names.iter().filter(|name| !is_key(name, dialect)) {
-            let made = (MARK..=MAX - 2)
-                .map(|digits| marked(name, digits, |c| is_key_char(c, dialect)))
-                .find(|made| !names.contains(made.as_str()) && !taken.contains(made));
+            let made = (MARK..MAX - 2)
+                .map(|digits| marked(name, digits, is_key_char))
+                .find(|made| !names.contains(made.as_str()) && !keys.own.contains_key(made));
             if let Some(made) = made {
-                taken.insert(made.clone());
-                exported.insert((*name).to_owned(), made);
+                keys.own.insert(made.clone(), (*name).to_owned());
+                keys.exported.insert((*name).to_owned(), made);
             }
         }
-        Self { exported }
+        keys
+    }
+
+    /// The own name of a key that is exported under another.
+    pub(super) fn own(&self, key: &str) -> Option<&str> {
+        self.own.get(key).map(String::as_str)
     }
 
     /// The name under which a key is exported.
@@ -117,13 +128,13 @@ impl Keys {
 fn is_key(name: &str, dialect: Dialect) -> bool {
     match dialect {
         Dialect::Anthropic => {
-            !name.is_empty() && name.len() <= MAX && name.chars().all(|c| is_key_char(c, dialect))
+            !name.is_empty() && name.len() <= MAX && name.chars().all(is_key_char)
         }
         Dialect::Gemini => {
             let first = name.chars().next();
             first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
                 && name.len() <= MAX
-                && name.chars().all(|c| is_key_char(c, dialect))
+                && name.chars().all(is_key_char)
         }
         Dialect::Openai | Dialect::OpenaiStrict | Dialect::Plain => {
             !name.is_empty()
@@ -133,6 +144,6 @@ fn is_key(name: &str, dialect: Dialect) -> bool {
     }
 }
 
-fn is_key_char(c: char, _dialect: Dialect) -> bool {
+fn is_key_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }

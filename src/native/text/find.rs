@@ -2,14 +2,13 @@
 //! what only quotes. Bounded: values are looked at a limited number of times.
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Tools;
 use super::shape::{Shape, Wanted, shape};
 use super::value::{self, Value};
-use crate::catalog::Tool;
+use super::{Known, Tools};
 use crate::native::hint::Unclear;
 use crate::native::raw::Stop;
 
@@ -62,7 +61,7 @@ pub(super) enum What {
     Calls {
         wanted: Vec<Wanted>,
         known: bool,
-        tool: Option<Arc<Tool>>,
+        tool: Option<Known>,
     },
     Final {
         answer: String,
@@ -71,7 +70,7 @@ pub(super) enum What {
     /// Something meant as a call: what is wrong with it, and its tool.
     Broken {
         why: String,
-        tool: Option<Arc<Tool>>,
+        tool: Option<Known>,
     },
     /// Something that ends too early, and names no tool.
     Weak,
@@ -93,9 +92,9 @@ impl Found {
         outside.iter().flatten().all(|part| part.trim().is_empty())
     }
 
-    pub(super) fn tool(&self) -> Option<&Tool> {
+    pub(super) fn tool(&self) -> Option<&Known> {
         match &self.what {
-            What::Calls { tool, .. } | What::Broken { tool, .. } => tool.as_deref(),
+            What::Calls { tool, .. } | What::Broken { tool, .. } => tool.as_ref(),
             What::Final { .. } | What::Weak => None,
         }
     }
@@ -176,7 +175,7 @@ impl<'t, 'a> Finder<'t, 'a> {
         self.found.push(Found { at, end, fenced: false, marked: false, what });
     }
 
-    pub(super) fn tool(&mut self, name: &str) -> Option<Arc<Tool>> {
+    pub(super) fn tool(&mut self, name: &str) -> Option<Known> {
         self.lookups += 1;
         if self.lookups > MAX_LOOKUPS || name.len() > 256 {
             return None;

@@ -60,7 +60,8 @@ impl Finder<'_, '_> {
     /// Passes over the line that opens or closes a fenced block.
     fn skip_fence(&mut self) {
         if self.rest().starts_with("```") {
-            self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+            let rest = self.rest();
+            self.at += rest.find('\n').unwrap_or(rest.len());
             self.skip_space();
         }
     }

@@ -1,0 +1,208 @@
+//! Scalars for Gemini, and what its subset of schemas can only say in words: a schema without
+//! references in, a schema or sentences out, with what was lost.
+
+use serde_json::{Map, Value, json};
+
+use super::{Dialect, patterns};
+use crate::catalog::dialect::text::{self, Losses};
+use crate::catalog::dialect::view::{self, Types};
+
+/// Formats that are kept, by type.
+const FORMATS: [(&str, &[&str]); 3] = [
+    ("string", &["date-time"]),
+    ("integer", &["int32", "int64"]),
+    ("number", &["float", "double"]),
+];
+/// What formats mean, in words.
+const MEANINGS: [(&str, &str); 19] = [
+    ("uri", "A URI."),
+    ("url", "A URL."),
+    ("uri-reference", "A URI or a relative reference."),
+    ("uuid", "A UUID."),
+    ("date", "A date as YYYY-MM-DD."),
+    ("time", "A time as hh:mm:ss with an offset (RFC 3339)."),
+    ("duration", "A duration as in ISO 8601, for example PT5M."),
+    ("byte", "Base64 text."),
+    ("binary", "Binary content."),
+    ("email", "An email address."),
+    ("hostname", "A host name."),
+    ("ipv4", "An IPv4 address."),
+    ("ipv6", "An IPv6 address."),
+    ("password", "A secret."),
+    ("regex", "A regular expression."),
+    ("uint32", "A whole number from 0 to 4294967295 (uint32)."),
+    ("uint64", "A whole number from 0 to 18446744073709551615 (uint64)."),
+    ("int32", "A 32-bit whole number (int32)."),
+    ("int64", "A 64-bit whole number (int64)."),
+];
+/// Keywords that are told, with how.
+const TOLD: [(&str, &str); 17] = [
+    ("exclusiveMinimum", "Greater than"),
+    ("exclusiveMaximum", "Less than"),
+    ("multipleOf", "A multiple of"),
+    ("uniqueItems", "Items differ"),
+    ("minProperties", "Members at least"),
+    ("maxProperties", "Members at most"),
+    ("contains", "At least one item fits"),
+    ("propertyNames", "Names of members fit"),
+    ("patternProperties", "Members by the pattern of their name"),
+    ("dependentRequired", "A member that needs others"),
+    ("dependentSchemas", "A member that needs more"),
+    ("not", "Does not fit"),
+    ("if", "If it fits"),
+    ("then", "Then it fits"),
+    ("else", "Else it fits"),
+    ("unevaluatedItems", "Further items fit"),
+    ("contentEncoding", "Encoded as"),
+];
+
+/// A schema of one type that has nothing inside.
+pub(super) fn scalar(
+    name: &str,
+    flat: &Map<String, Value>,
+    at: &str,
+    losses: &mut Losses,
+) -> Map<String, Value> {
+    let mut schema = Map::from_iter([("type".to_owned(), json!(name.to_ascii_uppercase()))]);
+    text::add(&mut schema, &notes(flat, at, losses));
+    let kept: &[&str] = match name {
+        "string" => &["minLength", "maxLength"],
+        "integer" | "number" => &["minimum", "maximum"],
+        _ => &[],
+    };
+    for keyword in kept {
+        if let Some(value) = flat.get(*keyword) {
+            schema.insert((*keyword).to_owned(), value.clone());
+        }
+    }
+    listed(name, flat, at, (&mut schema, losses));
+    if let Some(format) = view::text(flat, "format") {
+        let known = FORMATS.iter().any(|(of, formats)| *of == name && formats.contains(&format));
+        if known {
+            schema.insert("format".to_owned(), format.into());
+        } else {
+            losses.add(at, "format", "moved to the description");
+            let meaning = MEANINGS.iter().find(|(known, _)| *known == format);
+            let meaning = meaning.map(|(_, words)| (*words).to_owned());
+            text::add(&mut schema, &[meaning.unwrap_or_else(|| format!("Format: {format}."))]);
+        }
+    }
+    if let (Some(pattern), "string") = (view::text(flat, "pattern"), name) {
+        match patterns::spell(pattern, Dialect::Gemini) {
+            Some(pattern) => drop(schema.insert("pattern".to_owned(), pattern.into())),
+            None => {
+                losses.add(
+                    at,
+                    "pattern",
+                    "the provider cannot compile it; moved to the description",
+                );
+                let shown = text::shown(&Value::from(pattern));
+                text::add(&mut schema, &[format!("Must match the regular expression {shown}.")]);
+            }
+        }
+    }
+    schema
+}
+
+/// The values that a schema lists, as `enum` of texts or in words.
+fn listed(
+    name: &str,
+    flat: &Map<String, Value>,
+    at: &str,
+    (schema, losses): (&mut Map<String, Value>, &mut Losses),
+) {
+    let only = flat.get("const").map(std::slice::from_ref);
+    let listed = flat.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(only);
+    let Some(listed) = listed else { return };
+    let of_type = Types::declared(&json!(name));
+    let fitting: Vec<Value> =
+        listed.iter().filter(|one| of_type.meets(Types::of(one))).cloned().collect();
+    if listed.is_empty() {
+        losses.add(at, "enum", "is empty, so no value fits; left out");
+        text::add(schema, &["No value is valid here.".to_owned()]);
+        return;
+    }
+    if name == "string" {
+        let mut texts: Vec<Value> = Vec::new();
+        for one in &fitting {
+            if one != "" && !texts.contains(one) {
+                texts.push(one.clone());
+            }
+        }
+        if texts.len() < fitting.len() && fitting.iter().any(|one| one == "") {
+            losses.add(at, "enum", "an empty text cannot be given");
+        }
+        if texts.is_empty() {
+            text::add(schema, &["Only \"\".".to_owned()]);
+        } else {
+            schema.insert("enum".to_owned(), Value::Array(texts));
+        }
+        return;
+    }
+    losses.add(
+        at,
+        if flat.contains_key("enum") { "enum" } else { "const" },
+        "moved to the description",
+    );
+    text::add(schema, &[format!("Only {}.", text::listed(&fitting))]);
+    if matches!(name, "integer" | "number") {
+        let by = |one: &&Value, two: &&Value| {
+            let number = |value: &Value| value.as_f64().unwrap_or_default();
+            number(one).total_cmp(&number(two))
+        };
+        let bounds =
+            [("minimum", fitting.iter().min_by(by)), ("maximum", fitting.iter().max_by(by))];
+        for (keyword, bound) in bounds {
+            if let Some(bound) = bound {
+                schema.insert(keyword.to_owned(), bound.clone());
+            }
+        }
+    }
+}
+
+/// A schema's description, and what stands in words only.
+pub(super) fn notes(flat: &Map<String, Value>, at: &str, losses: &mut Losses) -> Vec<String> {
+    let description = view::text(flat, "description").or_else(|| view::text(flat, "title"));
+    let mut notes: Vec<String> = description
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect();
+    for (keyword, words) in TOLD {
+        let Some(value) = flat.get(keyword) else { continue };
+        match value {
+            Value::Bool(false) if keyword == "uniqueItems" => continue,
+            Value::Bool(true) if keyword == "uniqueItems" => notes.push(format!("{words}.")),
+            value => notes.push(format!("{words}: {}.", text::shown(value))),
+        }
+        losses.add(at, keyword, "moved to the description");
+    }
+    if let Some(default) = flat.get("default") {
+        notes.push(format!("Default: {}.", text::shown(default)));
+    }
+    notes
+}
+
+/// What is in an object or a list that is given as JSON text.
+pub(super) fn inside(root: &Value, flat: &Map<String, Value>, name: &str) -> String {
+    let (keyword, what) = match name {
+        "array" => ("items", "items"),
+        _ => ("additionalProperties", "members"),
+    };
+    if let Some(members) = view::properties(flat).filter(|members| !members.is_empty()) {
+        let names = members.keys().take(20).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+        return format!(", with the members {}", names.join(", "));
+    }
+    match flat.get(keyword) {
+        Some(Value::Bool(false)) => ", without members".to_owned(),
+        Some(schema) => {
+            let names = view::types(root, schema).names();
+            if names.len() > 5 {
+                String::new()
+            } else {
+                format!(", whose {what} are {}", names.join(" or "))
+            }
+        }
+        None => String::new(),
+    }
+}

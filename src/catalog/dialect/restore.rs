@@ -1,0 +1,250 @@
+//! The way back: arguments that a provider's model wrote in, the same as the tool's own schema means
+//! them out. Goes through schema and value side by side; checks nothing.
+//!
+//! Only what an export can have brought about is undone, and only where the own schema shows that it
+//! was one:
+//! - A key is given its own name where the schema at that place declares this name, does not declare the
+//!   key, and the object has no member of this name yet.
+//! - A null is taken out where strict mode was used, the member is optional, and its own schema does not
+//!   take null. Where it does, null stays, and the text `__omit__` is taken out.
+//! - In `plain`, a missing member that is required and lists null among its types gets null.
+//! - In `gemini`, a text becomes the object or list that it is the JSON text of, or the number that it
+//!   spells, where the own schema takes no text.
+//!
+//! So a call that is valid as it stands stays as it is, except that the text `__omit__` cannot be given
+//! to an optional member that may be null in strict mode. Where alternatives meet, those that the value
+//! can belong to decide: their types, listed values, required and declared members are compared.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::names::Keys;
+use super::strict::{OMIT, takes_null};
+use super::view::{Types, follow, list, positions, properties, required, types_of};
+use super::{copy, strict};
+use crate::call::Dialect;
+use crate::catalog::node::Node;
+
+mod fit;
+
+/// Deepest that arguments can be.
+const MAX_DEPTH: usize = 64;
+/// Schemas that are looked at for one call, at least.
+const LOOKS: usize = 50_000;
+/// Most schemas that apply to one place.
+const MAX_FACETS: usize = 256;
+/// Longest text that is read as a number.
+const MAX_NUMBER: usize = 64;
+/// Longest exponent in JSON text, with its sign.
+const MAX_EXPONENT: usize = 5;
+
+/// Puts arguments into the tool's own terms.
+pub(super) fn restore(root: &Value, dialect: Dialect, mut arguments: Value) -> Value {
+    let keys = Keys::of_schema(root, dialect);
+    let strict = dialect == Dialect::OpenaiStrict && strict::refusal(root).is_empty();
+    let decodes = matches!(dialect, Dialect::Gemini | Dialect::Plain);
+    if (keys.is_plain() && !strict && !decodes) || !arguments.is_object() {
+        return arguments;
+    }
+    let mut restorer = Restorer { root, dialect, keys, strict, looks: LOOKS };
+    restorer.place(&mut arguments, &[root], MAX_DEPTH);
+    arguments
+}
+
+/// One walk over the arguments of one call.
+struct Restorer<'s> {
+    root: &'s Value,
+    dialect: Dialect,
+    keys: Keys,
+    /// Whether the tool was exported in strict mode.
+    strict: bool,
+    /// Schemas that may still be looked at.
+    looks: usize,
+}
+
+/// What applies to a place.
+struct Facets<'s> {
+    schemas: Vec<&'s Map<String, Value>>,
+    /// Whether each of them applies for certain.
+    certain: bool,
+}
+
+impl<'s> Restorer<'s> {
+    fn place(&mut self, value: &mut Value, nodes: &[&'s Value], depth: usize) {
+        if depth == 0 || self.looks == 0 {
+            return;
+        }
+        if self.dialect == Dialect::Gemini
+            && let Value::String(text) = &*value
+            && let Some(meant) = decode(text, self.types(nodes), depth)
+        {
+            *value = meant;
+        }
+        match value {
+            Value::Object(_) => {
+                let facets = self.facets(nodes, value);
+                if let Value::Object(map) = value {
+                    self.object(map, &facets, depth);
+                }
+            }
+            Value::Array(_) => {
+                let facets = self.facets(nodes, value);
+                for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
+                    let nodes: Vec<&Value> =
+                        facets.schemas.iter().filter_map(|facet| item_of(facet, index)).collect();
+                    self.place(item, &nodes, depth - 1);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// The types that all schemas of a place take.
+    fn types(&self, nodes: &[&Value]) -> Types {
+        let each = nodes.iter().filter_map(|node| node.as_object());
+        each.map(|map| types_of(self.root, map)).fold(Types::ANY, Types::and)
+    }
+
+    /// The schemas that apply to a place: references followed, and of alternatives those that the value
+    /// can belong to, or all of them when it seems to belong to none.
+    fn facets(&mut self, nodes: &[&'s Value], value: &Value) -> Facets<'s> {
+        let mut facets = Facets { schemas: Vec::new(), certain: true };
+        let mut seen: HashSet<*const Map<String, Value>> = HashSet::new();
+        let mut todo: Vec<&'s Map<String, Value>> =
+            nodes.iter().rev().filter_map(|node| node.as_object()).collect();
+        while let Some(map) = todo.pop() {
+            self.looks = self.looks.saturating_sub(1);
+            if facets.schemas.len() >= MAX_FACETS || self.looks == 0 || !seen.insert(map) {
+                continue;
+            }
+            let target = map.get("$ref").and_then(Value::as_str);
+            let target = target.and_then(|reference| follow(self.root, reference));
+            todo.extend(target.and_then(|(_, target)| target.as_object()));
+            todo.extend(list(map, "allOf").iter().filter_map(Value::as_object));
+            for keyword in ["then", "else"] {
+                todo.extend(map.get(keyword).and_then(Value::as_object));
+            }
+            let dependent = map.get("dependentSchemas").and_then(Value::as_object);
+            todo.extend(dependent.into_iter().flat_map(Map::values).filter_map(Value::as_object));
+            for keyword in ["anyOf", "oneOf"] {
+                let branches = list(map, keyword);
+                let fitting: Vec<&Value> =
+                    branches.iter().filter(|branch| self.fits(branch, value, MAX_DEPTH)).collect();
+                facets.certain &= branches.is_empty() || fitting.len() == 1;
+                let chosen = if fitting.is_empty() { branches.iter().collect() } else { fitting };
+                todo.extend(chosen.into_iter().filter_map(Value::as_object));
+            }
+            facets.schemas.push(map);
+        }
+        facets
+    }
+
+    fn object(&mut self, map: &mut Map<String, Value>, facets: &Facets<'s>, depth: usize) {
+        if !self.keys.is_plain() {
+            self.rename(map, facets);
+        }
+        if self.strict {
+            map.retain(|name, member| !self.is_left_out(name, member, facets));
+        }
+        if self.dialect == Dialect::Plain && facets.certain {
+            for schema in &facets.schemas {
+                for name in required(schema) {
+                    let own = properties(schema).and_then(|members| members.get(name));
+                    if !map.contains_key(name) && own.is_some_and(copy::is_nullable) {
+                        map.insert(name.to_owned(), Value::Null);
+                    }
+                }
+            }
+        }
+        for (name, member) in map.iter_mut() {
+            let nodes: Vec<&Value> =
+                facets.schemas.iter().flat_map(|facet| member_of(facet, name)).collect();
+            self.place(member, &nodes, depth - 1);
+        }
+    }
+
+    /// Gives members their own names, in their order.
+    fn rename(&self, map: &mut Map<String, Value>, facets: &Facets<'_>) {
+        let declared: BTreeSet<&str> = facets
+            .schemas
+            .iter()
+            .filter_map(|facet| properties(facet))
+            .flat_map(|members| members.keys().map(String::as_str))
+            .collect();
+        let own = |key: &str| {
+            let own = self.keys.own(key)?;
+            (declared.contains(own) && !declared.contains(key)).then_some(own)
+        };
+        if !map.keys().any(|key| own(key).is_some_and(|own| !map.contains_key(own))) {
+            return;
+        }
+        let old = std::mem::take(map);
+        let present: BTreeSet<String> = old.keys().cloned().collect();
+        for (key, member) in old {
+            match own(&key).filter(|own| !present.contains(*own)) {
+                Some(own) => map.insert(own.to_owned(), member),
+                None => map.insert(key, member),
+            };
+        }
+    }
+
+    /// Whether a member says in strict mode that it is not given.
+    fn is_left_out(&self, name: &str, member: &Value, facets: &Facets<'_>) -> bool {
+        let sign = member.is_null() || member.as_str() == Some(OMIT);
+        if !sign || facets.schemas.iter().any(|facet| required(facet).any(|known| known == name)) {
+            return false;
+        }
+        let mut own =
+            facets.schemas.iter().filter_map(|facet| properties(facet)?.get(name)).peekable();
+        let is_declared = own.peek().is_some();
+        let null = |schema: &Value| takes_null(self.root, schema);
+        is_declared && if member.is_null() { !own.any(null) } else { own.all(null) }
+    }
+}
+
+/// The schemas of a member.
+fn member_of<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Value> {
+    if let Some(own) = properties(schema).and_then(|members| members.get(name)) {
+        return vec![own];
+    }
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let rest = ["additionalProperties", "unevaluatedProperties"];
+    let rest = rest.into_iter().filter_map(|keyword| schema.get(keyword));
+    patterns.into_iter().flat_map(Map::values).chain(rest).collect()
+}
+
+/// The schema of an item.
+fn item_of(schema: &Map<String, Value>, index: usize) -> Option<&Value> {
+    let items = schema.get("items").filter(|items| !items.is_array());
+    positions(schema).get(index).or(items).or_else(|| schema.get("unevaluatedItems"))
+}
+
+/// What a text stands for at a place that takes none.
+fn decode(text: &str, allowed: Types, depth: usize) -> Option<Value> {
+    if allowed.has(Types::STRING) {
+        return None;
+    }
+    let trimmed = text.trim();
+    let nested = trimmed.starts_with(['{', '[']);
+    if !nested && trimmed.len() > MAX_NUMBER {
+        return None;
+    }
+    let Node(value) = serde_json::from_str(trimmed).ok()?;
+    let fits = value.is_object() || value.is_array() || value.is_number();
+    (fits && allowed.meets(Types::of(&value)) && is_tame(&value, depth)).then_some(value)
+}
+
+/// Whether a value is no deeper, and has no larger numbers, than arguments may have.
+fn is_tame(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth > 0 && items.iter().all(|item| is_tame(item, depth - 1)),
+        Value::Object(map) => depth > 0 && map.values().all(|item| is_tame(item, depth - 1)),
+        Value::Number(number) => {
+            let text = number.to_string();
+            let exponent = text.split(['e', 'E']).nth(1).unwrap_or_default();
+            text.len() <= 1000 && exponent.len() <= MAX_EXPONENT
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}

@@ -1,0 +1,192 @@
+//! Gemini's subset: one type for each place, texts in enums, nothing beside `anyOf`, no references.
+
+use serde_json::{Value, json};
+
+use super::{Dialect, export_well, lost, members, restore, schema, with};
+use crate::catalog::Tool;
+use crate::schema::tests::tool;
+
+fn seen(tool: &Tool) -> serde_json::Map<String, Value> {
+    members(tool, Dialect::Gemini)
+}
+
+#[test]
+fn null_among_types_is_nullable_wherever_it_stands() {
+    let seen = seen(&with(json!({
+        "one": {"type": ["string", "null"]}, "two": {"type": ["null", "integer"]},
+        "mixed": {"type": ["integer", "string"], "enum": [1, "auto"]},
+        "inner": {"type": ["object", "null"], "properties": {"k": {"type": "string"}}},
+        "none": {"type": ["null"]}, "word": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "three": {"type": ["null", "boolean", "string"]},
+    })));
+    assert_eq!(seen["one"], json!({"type": "STRING", "nullable": true}));
+    assert_eq!(seen["two"], json!({"type": "INTEGER", "nullable": true}));
+    assert_eq!(seen["inner"]["type"], "OBJECT");
+    assert_eq!(seen["inner"]["nullable"], true);
+    assert_eq!(seen["inner"]["properties"]["k"], json!({"type": "STRING"}));
+    assert_eq!((&seen["none"]["type"], &seen["none"]["nullable"]), (&json!("STRING"), &json!(true)));
+    assert_eq!(seen["word"], json!({"type": "STRING", "nullable": true}));
+    assert_eq!(seen["mixed"]["anyOf"].as_array().unwrap().len(), 2);
+    let three = seen["three"]["anyOf"].as_array().unwrap();
+    assert!(three.iter().all(|part| part["nullable"] == true), "{three:?}");
+}
+
+#[test]
+fn calls_of_types_in_lists_come_back_as_they_were_meant() {
+    let tool = with(json!({
+        "n": {"type": ["null", "integer"]}, "c": {"type": ["integer", "string"], "enum": [1, "auto"]},
+        "size": {"type": "integer", "enum": [2, 4]},
+    }));
+    for call in [json!({"c": "auto"}), json!({"c": 1}), json!({"n": null}), json!({"size": 4})] {
+        assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    }
+    assert_eq!(restore(&tool, Dialect::Gemini, json!({"size": "4", "n": "12"})), json!({"size": 4, "n": 12}));
+    // A text stays one where the tool takes texts.
+    let call = json!({"c": "1"});
+    assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+}
+
+#[test]
+fn formats_outside_the_list_are_told() {
+    let tool = with(json!({
+        "link": {"type": "string", "format": "uri"}, "id": {"type": "string", "format": "uuid"},
+        "day": {"type": "string", "format": "date"}, "at": {"type": "string", "format": "date-time"},
+        "big": {"type": "integer", "format": "int64"}, "count": {"type": "integer", "format": "uint32"},
+        "blob": {"type": "string", "format": "byte"}, "odd": {"type": "string", "format": "stock-symbol"},
+    }));
+    let seen = seen(&tool);
+    assert_eq!(seen["at"]["format"], "date-time");
+    assert_eq!(seen["big"]["format"], "int64");
+    let told = [("link", "URI"), ("id", "UUID"), ("day", "YYYY-MM-DD"), ("count", "4294967295"),
+        ("blob", "Base64"), ("odd", "stock-symbol")];
+    for (name, word) in told {
+        assert!(seen[name].get("format").is_none());
+        assert!(seen[name]["description"].as_str().unwrap().contains(word), "{}", seen[name]);
+    }
+}
+
+#[test]
+fn enums_hold_texts_only() {
+    let tool = with(json!({
+        "size": {"type": "integer", "enum": [2, 4, 9]}, "ok": {"type": "boolean", "enum": [true]},
+        "kind": {"enum": ["a", "b"]}, "free": {"type": "string", "enum": []},
+        "n": {"type": "string", "enum": ["x", null], "nullable": true}, "one": {"const": 7},
+        "word": {"const": "w"}, "blank": {"type": "string", "enum": ["", "b", "b"]},
+    }));
+    let seen = seen(&tool);
+    assert_eq!(seen["size"]["type"], "INTEGER");
+    for word in ["2", "4", "9"] {
+        assert!(seen["size"]["description"].as_str().unwrap().contains(word));
+    }
+    assert!(seen["ok"]["description"].as_str().unwrap().contains("true"));
+    assert_eq!(seen["kind"], json!({"type": "STRING", "enum": ["a", "b"]}));
+    assert!(seen["free"].get("enum").is_none());
+    assert_eq!(seen["n"], json!({"type": "STRING", "enum": ["x"], "nullable": true}));
+    assert_eq!(seen["one"]["type"], "INTEGER");
+    assert!(seen["one"]["description"].as_str().unwrap().contains('7'));
+    assert_eq!(seen["word"]["enum"], json!(["w"]));
+    assert_eq!(seen["blank"]["enum"], json!(["b"]));
+    let export = export_well(&tool, Dialect::Gemini);
+    assert!(lost(&export, "/properties/free") && lost(&export, "/properties/size"));
+}
+
+#[test]
+fn a_map_is_json_text_and_comes_back_as_a_map() {
+    let tool = with(json!({
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "any": {"type": "object"}, "either": {"type": ["string", "object"]},
+    }));
+    let seen = seen(&tool);
+    assert_eq!(seen["labels"]["type"], "STRING");
+    assert!(seen["labels"]["description"].as_str().unwrap().contains("whose members are string"));
+    let written = json!({"labels": "{\"a\": \"b\"}", "any": {"x": 1}, "either": "{\"a\":1}"});
+    let meant = json!({"labels": {"a": "b"}, "any": {"x": 1}, "either": "{\"a\":1}"});
+    assert_eq!(restore(&tool, Dialect::Gemini, written), meant);
+    // What is no JSON object stays, and is refused by the full check.
+    for text in ["{\"a\":", "[1]", "\"x\"", "{\"a\":1,\"a\":2}", "7"] {
+        let call = json!({"labels": text});
+        assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    }
+    let deep = format!("{}1{}", "{\"a\":".repeat(70), "}".repeat(70));
+    let call = json!({"any": deep});
+    assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+}
+
+#[test]
+fn recursion_is_cut_and_deeper_calls_still_come_through() {
+    let tool = tool(json!({
+        "type": "object", "required": ["title"],
+        "properties": {"title": {"type": "string"}, "parts": {"type": "array", "items": {"$ref": "#/$defs/s"}}},
+        "$defs": {"s": {"type": "object", "required": ["title"], "properties": {
+            "title": {"type": "string"}, "parts": {"type": "array", "items": {"$ref": "#/$defs/s"}}}}},
+    }));
+    let export = export_well(&tool, Dialect::Gemini);
+    let first = &schema(&export)["properties"]["parts"]["items"];
+    let second = &first["properties"]["parts"]["items"];
+    assert_eq!(second["properties"]["parts"]["items"]["type"], "STRING");
+    assert!(!export.losses.is_empty());
+    let inner = json!({"title": "d", "parts": [{"title": "e"}]});
+    let written = json!({"title": "a", "parts": [{"title": "b", "parts": [{"title": "c", "parts": [inner.to_string()]}]}]});
+    let meant = json!({"title": "a", "parts": [{"title": "b", "parts": [{"title": "c", "parts": [inner]}]}]});
+    assert_eq!(restore(&tool, Dialect::Gemini, written), meant);
+    assert_eq!(restore(&tool, Dialect::Gemini, meant.clone()), meant);
+}
+
+#[test]
+fn schemas_that_are_used_often_do_not_explode() {
+    let mut defs = serde_json::Map::new();
+    for level in 0..20 {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        defs.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+    }
+    defs.insert("d20".to_owned(), json!({"type": "string"}));
+    let tool = tool(json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs}));
+    for dialect in Dialect::ALL {
+        let size = export_well(&tool, dialect).definition.to_string().len();
+        let most = if dialect == Dialect::Gemini { 400_000 } else { 8_000 };
+        assert!(size < most, "{dialect} {size}");
+    }
+}
+
+#[test]
+fn nothing_stands_beside_alternatives() {
+    let tool = with(json!({
+        "who": {"description": "Whom to ask", "default": "me", "oneOf": [
+            {"type": "string", "description": "A name"}, {"type": "integer"}, {"type": "null"}]},
+        "shape": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}, "anyOf": [
+            {"properties": {"r": {"type": "number"}}, "required": ["r"]},
+            {"properties": {"w": {"type": "number"}}, "required": ["w"]}]},
+        "only": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    }));
+    let seen = seen(&tool);
+    let who = seen["who"]["anyOf"].as_array().unwrap();
+    assert_eq!(who.len(), 2);
+    assert!(who.iter().all(|part| part["description"].as_str().unwrap().starts_with("Whom to ask")));
+    assert!(who.iter().all(|part| part["nullable"] == true));
+    let shape = seen["shape"]["anyOf"].as_array().unwrap();
+    assert!(shape.iter().all(|part| part["properties"]["id"]["type"] == "INTEGER"));
+    assert_eq!(shape[1]["properties"]["w"]["type"], "NUMBER");
+    assert!(seen["only"]["description"].as_str().unwrap().contains("`a`; or `b`"));
+}
+
+#[test]
+fn a_tool_without_arguments_has_no_parameters() {
+    for schema in [json!({"type": "object"}), json!({"type": "object", "properties": {}, "additionalProperties": false})] {
+        let export = export_well(&tool(schema), Dialect::Gemini);
+        assert!(export.definition.get("parameters").is_none());
+    }
+}
+
+#[test]
+fn all_parts_of_a_schema_become_one() {
+    let tool = with(json!({"x": {"allOf": [
+        {"$ref": "#/$defs/base"},
+        {"type": "object", "required": ["b"], "properties": {"b": {"type": "string"}, "a": {"minLength": 2}}},
+    ]}}));
+    let mut tool = tool;
+    tool.input_schema["$defs"] = json!({"base": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}});
+    let x = &seen(&tool)["x"];
+    assert_eq!(x["required"], json!(["a", "b"]));
+    assert_eq!(x["properties"]["a"], json!({"type": "STRING", "minLength": 2}));
+}

@@ -1,0 +1,163 @@
+//! A model that obeys what it was told: an exported definition and what is meant in, the arguments that
+//! it would write out. It knows the definition and its descriptions, and nothing of the own schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, Export, schema};
+
+/// The arguments that a model writes, or `None` where the definition cannot say what is meant.
+pub(super) fn write(export: &Export, dialect: Dialect, meant: &Value) -> Option<Value> {
+    let root = schema(export);
+    if root.as_object().is_none_or(Map::is_empty) {
+        return (*meant == Value::Object(Map::new())).then(|| meant.clone());
+    }
+    let model = Model { root: &root, dialect };
+    model.value(&root, meant, true)
+}
+
+struct Model<'e> {
+    root: &'e Value,
+    dialect: Dialect,
+}
+
+impl Model<'_> {
+    fn value(&self, told: &Value, meant: &Value, certain: bool) -> Option<Value> {
+        let Some(map) = told.as_object() else { return Some(meant.clone()) };
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            return self.value(self.root.pointer(&reference[1..]).unwrap(), meant, certain);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(parts) = map.get(keyword).and_then(Value::as_array) {
+                return parts.iter().find_map(|part| self.value(part, meant, certain));
+            }
+        }
+        let listed = map.get("const").map(std::slice::from_ref);
+        let listed = listed.or(map.get("enum").and_then(Value::as_array).map(Vec::as_slice));
+        if !meant.is_null() && listed.is_some_and(|listed| !listed.contains(meant)) {
+            return None;
+        }
+        let name = match meant {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
+        let nests = meant.is_object() || meant.is_array();
+        if self.dialect == Dialect::Gemini
+            && nests
+            && map["type"] == "STRING"
+            && description.contains(&format!(
+                "A JSON {} as text",
+                if name == "array" { "list" } else { "object" }
+            ))
+        {
+            return Some(Value::String(meant.to_string()));
+        }
+        if let Some((_, only)) = description.split_once("Only ")
+            && self.dialect == Dialect::Gemini
+            && map["type"] != "STRING"
+            && !meant.is_null()
+        {
+            let only = only.split('.').next().unwrap();
+            if !only.split(", ").any(|one| one == meant.to_string()) {
+                return None;
+            }
+        }
+        if !takes(map, name) {
+            return None;
+        }
+        match meant {
+            Value::Object(members) => self.object(map, members),
+            Value::Array(items) => {
+                let positions = map.get("prefixItems").and_then(Value::as_array);
+                let written = items.iter().enumerate().map(|(index, item)| {
+                    let told = positions.and_then(|all| all.get(index)).or(map.get("items"));
+                    told.map_or_else(|| Some(item.clone()), |told| self.value(told, item, certain))
+                });
+                written.collect()
+            }
+            other => Some(other.clone()),
+        }
+    }
+
+    fn object(&self, told: &Map<String, Value>, meant: &Map<String, Value>) -> Option<Value> {
+        let empty = Map::new();
+        let declared = told.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let required: Vec<&str> = told
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut own: BTreeMap<String, &str> = BTreeMap::new();
+        for (key, schema) in declared {
+            own.insert(name_of(key, schema), key);
+        }
+        let mut written = Map::new();
+        for (name, value) in meant {
+            match own.get(name) {
+                Some(key) => match self.value(&declared[*key], value, true) {
+                    Some(one) => drop(written.insert((*key).to_owned(), one)),
+                    // What may be null and cannot be is left out, where that is allowed.
+                    None if value.is_null()
+                        && self.dialect == Dialect::Plain
+                        && !required.contains(key) => {}
+                    None => return None,
+                },
+                None => {
+                    let rest = told.get("additionalProperties");
+                    if rest == Some(&Value::Bool(false)) || self.dialect == Dialect::Gemini {
+                        return None;
+                    }
+                    let rest = rest.cloned().unwrap_or(Value::Bool(true));
+                    written.insert(name.clone(), self.value(&rest, value, true)?);
+                }
+            }
+        }
+        for key in
+            required.into_iter().filter(|key| !written.contains_key(*key)).collect::<Vec<_>>()
+        {
+            let text = declared[key]["description"].as_str().unwrap_or_default();
+            let absent = match text.contains("To leave it out, give \"__omit__\"") {
+                true => Value::from("__omit__"),
+                false => Value::Null,
+            };
+            written.insert(key.to_owned(), absent);
+        }
+        Some(Value::Object(written))
+    }
+}
+
+/// The name that a description tells of a key.
+pub(super) fn name_of(key: &str, schema: &Value) -> String {
+    let told = |schema: &Value| {
+        let text = schema["description"].as_str()?;
+        let (_, rest) = text.rsplit_once("Its name is `")?;
+        Some(rest.strip_suffix("`.").unwrap_or(rest).to_owned())
+    };
+    told(schema)
+        .or_else(|| schema["anyOf"].as_array().and_then(|parts| parts.iter().find_map(told)))
+        .unwrap_or_else(|| key.to_owned())
+}
+
+fn takes(map: &Map<String, Value>, name: &str) -> bool {
+    if name == "null" && map.get("nullable") == Some(&Value::Bool(true)) {
+        return true;
+    }
+    let fits = |one: &str| {
+        let one = one.to_ascii_lowercase();
+        one == name || (one == "number" && name == "integer")
+    };
+    match map.get("type") {
+        Some(Value::String(one)) => fits(one),
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).any(fits),
+        _ => true,
+    }
+}

@@ -1,0 +1,122 @@
+//! `switchboard native`: a provider's message or stream, or a text, in; the provider's own result
+//! messages and the replies as one line of JSON out.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use tonic::Request;
+
+use super::client::{self, Where, told};
+use super::{Failed, print};
+use crate::call::Dialect;
+use crate::proto::tools::call_native_request::Message;
+use crate::proto::tools::{self as proto, CallNativeRequest, CallNativeResponse, reply};
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Provider {
+    OpenaiChat,
+    OpenaiResponses,
+    Anthropic,
+    Gemini,
+    Ollama,
+    Text,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Whose message it is.
+    provider: Provider,
+    /// The message as JSON text (with `text`, the text itself), `@file`, or `-` for standard input.
+    #[arg(default_value = "-")]
+    message: String,
+    /// The message is the body of a streamed response.
+    #[arg(long)]
+    stream: bool,
+    /// The dialect in which the tools were given to the model; default that of the provider.
+    #[arg(long)]
+    dialect: Option<Dialect>,
+    /// Groups calls for loop protection.
+    #[arg(long, default_value = "")]
+    conversation: String,
+    /// Makes a repeat of the message safe.
+    #[arg(long, default_value = "")]
+    idempotency_prefix: String,
+    /// Looks for calls in the text of a message that has no other.
+    #[arg(long)]
+    text_calls: bool,
+    /// Waits for a person where a call needs one.
+    #[arg(long)]
+    wait: bool,
+    /// Gives up after this time, for example 2s.
+    #[arg(long, value_parser = crate::config::duration::parse)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    at: Where,
+}
+
+pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
+    let text = client::arguments(&options.message)?;
+    let message = match (options.provider, options.stream) {
+        (_, true) => Message::Stream(text.into_bytes()),
+        (Provider::Text, false) => Message::Text(text),
+        (_, false) => Message::MessageJson(text),
+    };
+    let provider = match options.provider {
+        Provider::OpenaiChat => proto::Provider::OpenaiChat,
+        Provider::OpenaiResponses => proto::Provider::OpenaiResponses,
+        Provider::Anthropic => proto::Provider::Anthropic,
+        Provider::Gemini => proto::Provider::Gemini,
+        Provider::Ollama => proto::Provider::Ollama,
+        Provider::Text => proto::Provider::Text,
+    };
+    let dialect = match options.dialect {
+        None => proto::Dialect::Unspecified,
+        Some(Dialect::Openai) => proto::Dialect::Openai,
+        Some(Dialect::OpenaiStrict) => proto::Dialect::OpenaiStrict,
+        Some(Dialect::Anthropic) => proto::Dialect::Anthropic,
+        Some(Dialect::Gemini) => proto::Dialect::Gemini,
+        Some(Dialect::Plain) => proto::Dialect::Plain,
+    };
+    let mut request = Request::new(CallNativeRequest {
+        provider: provider.into(),
+        dialect: dialect.into(),
+        conversation_id: options.conversation,
+        idempotency_prefix: options.idempotency_prefix,
+        wait_for_approval: options.wait,
+        text_calls: options.text_calls,
+        message: Some(message),
+    });
+    if let Some(timeout) = options.timeout {
+        request.set_timeout(timeout);
+    }
+    let answer = options.at.tools().await?.call_native(request).await;
+    let answer = answer.map_err(|status| told(&status))?.into_inner();
+    print::json(&line(&answer)?)?;
+    let failed = answer.calls.iter().filter_map(|call| call.reply.as_ref());
+    let failed = failed.filter(|reply| reply.status() != reply::Status::Success).count();
+    let unclear = answer.reading() == proto::Reading::Unclear;
+    Ok(if failed == 0 && !unclear { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The answer as JSON; replies and messages are the daemon's, so they are read back exactly.
+fn line(answer: &CallNativeResponse) -> Result<Value, Failed> {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).map_err(Failed::answer);
+    let mut calls = Vec::new();
+    for call in &answer.calls {
+        let reply = call.reply.as_ref().map_or("null", |reply| &reply.json);
+        calls.push(json!({
+            "native_id": call.native_id, "native_name": call.native_name, "reply": parsed(reply)?,
+        }));
+    }
+    let messages: Vec<Value> =
+        answer.messages_json.iter().map(|text| parsed(text)).collect::<Result<_, _>>()?;
+    let reading =
+        answer.reading().as_str_name().trim_start_matches("READING_").to_ascii_lowercase();
+    Ok(json!({
+        "messages": messages, "calls": calls, "stop_reason": answer.stop_reason,
+        "text": answer.text, "reading": if reading == "unspecified" { "" } else { &reading },
+        "answer": answer.answer,
+    }))
+}

@@ -1,0 +1,228 @@
+"""An agent: any model behind the OpenAI chat completions API, with the tools of Switchboard.
+
+    export OPENAI_API_KEY=...
+    python agent.py --endpoint unix:/run/switchboard/switchboard.sock \
+        --base-url https://models.example/v1 --model NAME "How many words are in this sentence?"
+
+The model's messages go to Switchboard as they came; what comes back goes to the model as it came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from switchboard_client import CallFailed, Client, NativeCall, parse, render
+
+# Providers take 128 tools; models choose worse long before that.
+MOST_TOOLS = 32
+MOST_BYTES = 8 << 20
+CUT_OFF = "Your answer was cut off. Give a shorter one."
+
+
+class AgentError(Exception):
+    """Why there is no answer."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A model's message, and the body of the response that it came in."""
+
+    message: dict[str, Any]
+    body: str | bytes
+
+
+class Model:
+    """A chat completions endpoint."""
+
+    def __init__(
+        self, base_url: str, name: str, key: str, *, stream: bool = False, attempts: int = 5
+    ) -> None:
+        self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self._name = name
+        self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        self._stream = stream
+        self._attempts = attempts
+
+    def answer(self, messages: list[dict[str, Any]], tools: list[Any]) -> Turn:
+        """The model's next message. Waits and asks again while the provider is busy or broken."""
+        asked: dict[str, Any] = {"model": self._name, "messages": messages}
+        if tools:
+            asked["tools"] = tools
+        if self._stream:
+            asked["stream"] = True
+        body, why = render(asked).encode(), ""
+        for attempt in range(1, self._attempts + 1):
+            wait = min(8.0, 0.25 * 2**attempt)
+            request = urllib.request.Request(self._url, body, self._headers)
+            try:
+                with urllib.request.urlopen(request, timeout=120) as response:
+                    return self._read(response.read(MOST_BYTES))
+            except urllib.error.HTTPError as error:
+                if error.code not in (408, 409, 429) and error.code < 500:
+                    raise AgentError(f"the model refused: {refusal(error)}") from error
+                why, wait = str(error), retry_after(error, wait)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                why = f"{type(error).__name__}: {error}"
+            if attempt < self._attempts:
+                time.sleep(wait)
+        raise AgentError(f"the model cannot be reached: {why}")
+
+    def _read(self, body: bytes) -> Turn:
+        if self._stream:
+            return Turn(assemble(body), body)
+        text = body.decode()
+        whole: Any = parse(text)
+        try:
+            return Turn(whole["choices"][0]["message"], text)
+        except (KeyError, IndexError, TypeError) as error:
+            raise AgentError(f"the model's response has no message: {text[:200]}") from error
+
+
+def run(
+    client: Client,
+    model: Model,
+    question: str,
+    *,
+    steps: int = 8,
+    wait: float | None = None,
+    most_tools: int = MOST_TOOLS,
+    tell: Callable[[NativeCall], None] = lambda call: None,
+) -> str:
+    """Lets the model call tools until it answers. Waits up to `wait` seconds for each message's calls
+    to be approved by a person; without it the model is told that somebody has to."""
+    conversation = str(uuid.uuid4())
+    tools = choose(client, question, most_tools)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
+    for _ in range(steps):
+        turn = model.answer(messages, tools)
+        done = client.call_native(
+            "openai_chat",
+            turn.body,
+            conversation_id=conversation,
+            text_calls=True,
+            wait_for_approval=wait is not None,
+            timeout=wait,
+        )
+        for call in done.calls:
+            tell(call)
+        messages.append(turn.message)
+        messages += done.messages
+        if done.messages:
+            continue
+        if done.stop_reason != "length":
+            return done.answer or done.text
+        messages.append({"role": "user", "content": CUT_OFF})
+    raise AgentError(f"no answer within {steps} steps")
+
+
+def choose(client: Client, question: str, most: int) -> list[Any]:
+    """All tools when they are few, else those that fit the question, in the terms of OpenAI."""
+    tools = client.list_tools(dialect="openai")
+    if len(tools) > most:
+        hits = client.search_tools(question[:250], limit=most, dialect="openai")
+        tools = [hit.tool for hit in hits]
+    return [tool.definition for tool in tools]
+
+
+def show(call: NativeCall) -> None:
+    code = call.reply.error.code if call.reply.error else "ok"
+    print(f"{call.native_name}: {code}, call {call.call_id}", file=sys.stderr)
+
+
+def assemble(body: bytes) -> dict[str, Any]:
+    """The message whose pieces a stream brought."""
+    text, calls, ended = "", dict[int, dict[str, Any]](), False
+    for data in events(body):
+        if data == "[DONE]":
+            ended = True
+            continue
+        for choice in json.loads(data).get("choices", []):
+            ended = ended or choice.get("finish_reason") is not None
+            delta = choice.get("delta", {})
+            text += delta.get("content") or ""
+            for piece in delta.get("tool_calls") or []:
+                join(calls, piece)
+    if not ended:
+        raise ValueError("the stream broke off")
+    message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+    return message
+
+
+def join(calls: dict[int, dict[str, Any]], piece: dict[str, Any]) -> None:
+    """Adds a piece to its call. Some servers leave the index out: then a name begins a call."""
+    function = piece.get("function", {})
+    index = piece.get("index")
+    if index is None:
+        index = len(calls) if function.get("name") else len(calls) - 1
+    empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    call = calls.setdefault(index, empty)
+    call["id"] = piece.get("id") or call["id"]
+    call["function"]["name"] += function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""
+
+
+def events(body: bytes) -> Iterator[str]:
+    # Not splitlines(), which also breaks at characters that may stand in JSON text.
+    for line in body.decode().replace("\r\n", "\n").split("\n"):
+        if line.startswith("data:"):
+            yield line.removeprefix("data:").strip()
+
+
+def refusal(error: urllib.error.HTTPError) -> str:
+    """What the provider says, in its error shape or another."""
+    text = error.read(MOST_BYTES).decode(errors="replace")
+    try:
+        return f"{error.code} {json.loads(text)['error']['message']}"
+    except (ValueError, KeyError, TypeError):
+        return f"{error.code} {text[:200]}"
+
+
+def retry_after(error: urllib.error.HTTPError, otherwise: float) -> float:
+    try:
+        return min(60.0, float(error.headers.get("retry-after", "")))
+    except ValueError:
+        return otherwise
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Asks a model that can use Switchboard's tools.")
+    parser.add_argument("--endpoint", default="unix:/run/switchboard/switchboard.sock")
+    parser.add_argument("--base-url", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--stream", action="store_true", help="have the answers streamed")
+    parser.add_argument("--steps", type=int, default=8, help="most messages of the model")
+    parser.add_argument("--wait", type=float, help="seconds to wait for a person's approval")
+    parser.add_argument("--tools", type=int, default=MOST_TOOLS, help="most tools to offer")
+    parser.add_argument("question")
+    chosen = parser.parse_args()
+    key = os.environ.get("OPENAI_API_KEY", "none")
+    model = Model(chosen.base_url, chosen.model, key, stream=chosen.stream)
+    try:
+        with Client(chosen.endpoint) as client:
+            options = {
+                "steps": chosen.steps,
+                "wait": chosen.wait,
+                "most_tools": chosen.tools,
+            }
+            print(run(client, model, chosen.question, tell=show, **options))
+    except (AgentError, CallFailed) as error:
+        print(f"agent: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,56 @@
+"""A typed client of Switchboard, which checks, decides and runs an agent's tool calls.
+
+    with Client("unix:/run/switchboard/switchboard.sock") as client:
+        reply = client.call("text.stats", {"text": "one two"})
+        print(reply.data if reply.ok else reply.error)
+
+A reply says how a call went, also when it was refused or its tool failed: a model reads it. What the
+program itself has to handle (no connection, too many calls, a deadline) is a `CallFailed`.
+"""
+
+from .aio import AsyncClient
+from .approvals import Approval
+from .batches import Batch, Entry, ref
+from .channel import Tls
+from .client import Client, Stream
+from .errors import CallFailed, Violation
+from .events import Accepted, Event, Output, Started, Waiting
+from .exact import Json, parse, render
+from .native import NativeAnswer, NativeCall, Provider
+from .replies import File, Metadata, Repair, Reply, ToolError
+from .tools import Dialect, Hit, Loss, Tool, Verdict, View
+
+__all__ = [
+    "Accepted",
+    "Approval",
+    "AsyncClient",
+    "Batch",
+    "CallFailed",
+    "Client",
+    "Dialect",
+    "Entry",
+    "Event",
+    "File",
+    "Hit",
+    "Json",
+    "Loss",
+    "Metadata",
+    "NativeAnswer",
+    "NativeCall",
+    "Output",
+    "Provider",
+    "Repair",
+    "Reply",
+    "Started",
+    "Stream",
+    "Tls",
+    "Tool",
+    "ToolError",
+    "Verdict",
+    "View",
+    "Violation",
+    "Waiting",
+    "parse",
+    "ref",
+    "render",
+]

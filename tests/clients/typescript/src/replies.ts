@@ -1,0 +1,142 @@
+// What comes back from a call: one shape, whatever the tool was.
+import type { Reply__Output } from "../generated/switchboard/tools/v1/Reply.js";
+import { type Json, parseJson } from "./exact.js";
+
+/** A file that a tool gave. */
+export interface File {
+  name: string;
+  mediaType: string;
+  sha256: string;
+  size: number;
+  /** Undefined in a reply that was read again: contents are kept nowhere. */
+  content: Buffer | undefined;
+}
+
+/** Why there is no result, for the model to read. */
+export interface ToolError {
+  /** Stable; the proto file lists all codes and says what to do about each. */
+  code: string;
+  message: string;
+  details: Json;
+  /** Whether the same call, unchanged, may succeed later. */
+  retryable: boolean;
+}
+
+/** One change of the arguments, made only where nothing is lost. */
+export interface Repair {
+  kind: string;
+  /** JSON Pointer of the place after the repair. */
+  pointer: string;
+  /** JSON text; empty when there was nothing. */
+  before: string;
+  after: string;
+}
+
+/** Figures of a call. */
+export interface Metadata {
+  callId: string;
+  latencyMs: number;
+  cacheHit: boolean;
+  repairs: Repair[];
+  /** hit, waited or cold; empty when nothing ran. */
+  pool: string;
+  outputTruncated: boolean;
+  /** Milliseconds to wait before the call is sent again. */
+  retryAfterMs: number | undefined;
+  /** What the reply brings into its conversation: outside, flagged, unsearched. */
+  taint: string[];
+  /** All members, as the reply's JSON has them. */
+  more: { [key: string]: Json };
+}
+
+interface Common {
+  tool: string;
+  /** The result, with exact numbers. An error can carry data, too. */
+  data: Json;
+  metadata: Metadata;
+  files: File[];
+  /** The whole reply as it came: one line of JSON. */
+  json: string;
+}
+
+/** The reply to a call. An error of the tool, the arguments or the policy is a reply, too. */
+export type Reply =
+  | (Common & { status: "success"; error: undefined })
+  | (Common & { status: "error"; error: ToolError });
+
+/** The approval that the call needs first, when that is what its reply says. */
+export function approvalId(reply: Reply): string | undefined {
+  if (reply.error?.code !== "APPROVAL_REQUIRED") return undefined;
+  const id = member(reply.error.details, "approval_id");
+  return typeof id === "string" ? id : undefined;
+}
+
+export function replyFromWire(wire: Reply__Output): Reply {
+  return replyFromJson(wire.json, new Map(wire.files.map((file) => [file.name, file.content])));
+}
+
+/** Reads a reply's one line of JSON, as GetResult and the ledger give it. */
+export function replyFromJson(json: string, contents: ReadonlyMap<string, Buffer> = new Map()): Reply {
+  // The shape is the daemon's promise (RawReply); numbers in it are all small.
+  const raw = parseJson(json) as unknown as RawReply;
+  const common = {
+    tool: raw.tool_name,
+    data: raw.data,
+    metadata: metadata(raw.metadata),
+    files: (raw.metadata.files ?? []).map((file) => ({
+      name: file.name,
+      mediaType: file.media_type,
+      sha256: file.sha256,
+      size: file.bytes,
+      content: contents.get(file.name),
+    })),
+    json,
+  };
+  return raw.error
+    ? { ...common, status: "error", error: raw.error }
+    : { ...common, status: "success", error: undefined };
+}
+
+interface RawReply {
+  tool_name: string;
+  data: Json;
+  error: ToolError | null;
+  metadata: RawMetadata;
+}
+
+interface RawMetadata {
+  call_id: string;
+  latency_ms: unknown;
+  cache_hit: boolean;
+  repairs: { kind: string; pointer: string; from?: string | null; to?: string | null }[];
+  pool: string | null;
+  output_truncated: boolean;
+  retry_after_ms?: unknown;
+  taint?: string[];
+  files?: { name: string; media_type: string; sha256: string; bytes: number }[];
+}
+
+function metadata(raw: RawMetadata): Metadata {
+  return {
+    callId: raw.call_id,
+    latencyMs: Number(raw.latency_ms),
+    cacheHit: raw.cache_hit,
+    repairs: raw.repairs.map((one) => ({
+      kind: one.kind,
+      pointer: one.pointer,
+      before: one.from ?? "",
+      after: one.to ?? "",
+    })),
+    pool: raw.pool ?? "",
+    outputTruncated: raw.output_truncated,
+    retryAfterMs: raw.retry_after_ms === undefined ? undefined : Number(raw.retry_after_ms),
+    taint: raw.taint ?? [],
+    more: raw as unknown as { [key: string]: Json },
+  };
+}
+
+function member(value: Json, key: string): Json | undefined {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
+    ? (value as { [key: string]: Json })[key]
+    : undefined;
+}

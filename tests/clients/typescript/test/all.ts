@@ -1,0 +1,5 @@
+// All checks, one after the other, in this order.
+import "./package.js";
+import "./doors.js";
+import "./loop.js";
+import "./drain.js";
