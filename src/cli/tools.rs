@@ -1,4 +1,6 @@
-//! `switchboard tools`: list and show ask a daemon, lint and import read files.
+//! `switchboard tools`: list and show ask a daemon, lint, import and export read files.
+
+mod export;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +26,9 @@ pub(super) enum Tools {
     /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
     /// policies folder once a file `openapi/NAME.toml` there names it and a sandbox profile.
     Import(Import),
+    /// Print the tools as a kind of model host takes them: a JSON array for `tools` of a message to it
+    /// (Gemini: for functionDeclarations), without a daemon.
+    Export(export::Options),
 }
 
 #[derive(Debug, Args)]
@@ -74,6 +79,7 @@ pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
         Tools::Show(options) => show(options).await,
         Tools::Lint(options) => lint(&options),
         Tools::Import(options) => import(&options),
+        Tools::Export(options) => export::run(&options),
     }
 }
 
