@@ -205,7 +205,11 @@ async fn each_provider_gets_results_in_its_own_form() {
     .await;
     assert_eq!(messages(&response)[0]["tool_name"], "probe_dot_echo");
     assert_eq!(told(&messages(&response)[0]["content"])["status"], "success");
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_calls_is_left_alone() {
+    let daemon = Setup::new().start().await;
     let silent = json!({"role": "assistant", "content": "Nothing to do."});
     let response = native(&daemon, json_of(Provider::OpenaiChat, &silent)).await;
     assert!(response.messages_json.is_empty() && response.calls.is_empty());
