@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod batches;
 mod calls;
 mod cli;
 mod daemon;
@@ -24,6 +25,7 @@ mod masking;
 mod names;
 mod ocr;
 mod sandbox;
+mod searching;
 mod secrets;
 mod shadow;
 mod taint;
