@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod batches;
 mod calls;
 mod cli;
 mod daemon;
@@ -27,6 +28,7 @@ mod native;
 mod ocr;
 mod results;
 mod sandbox;
+mod searching;
 mod secrets;
 mod shadow;
 mod taint;
