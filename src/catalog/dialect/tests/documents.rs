@@ -49,5 +49,6 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
         }
     }
     assert!(tools > 0, "no tool in `{folder}`");
+    println!("{tools} tools, {strict} of them strict");
     assert!(wrong.is_empty(), "of {tools} tools, {strict} strict:\n{}", wrong.join("\n"));
 }
