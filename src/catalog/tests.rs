@@ -1,13 +1,18 @@
 //! Tests of the catalog: documents and folders as text in, tools, requests and problems out.
 
+mod cache;
 mod documents;
 mod filters;
 mod folder;
+mod kinds;
+mod linter;
 mod names;
 mod policies;
+mod remote;
 mod requests;
 mod schemas;
 mod secrets;
+mod swagger;
 
 use serde_json::{Value, json};
 

@@ -1,13 +1,16 @@
 //! `switchboard tools`: list and show ask a daemon, lint and import read files.
 
-use std::path::{Path, PathBuf};
+mod lint;
+mod sarif;
+
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Where;
-use super::{Failed, offline, print};
+use super::{Failed, print};
 use crate::catalog;
 use crate::proto::tools::{GetToolRequest, ListToolsRequest, Tool};
 
@@ -18,7 +21,7 @@ pub(super) enum Tools {
     /// Show one tool with its schemas.
     Show(Show),
     /// Report what makes models choose or fill a tool wrongly, and what could not be loaded.
-    Lint(Lint),
+    Lint(lint::Options),
     /// Report what an OpenAPI document would give: imported, adapted and skipped operations.
     ///
     /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
@@ -50,16 +53,6 @@ pub(super) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Lint {
-    /// The policies folder.
-    #[arg(long, default_value = "/etc/switchboard/policies")]
-    catalog: PathBuf,
-    /// One line of JSON for each finding.
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct Import {
     /// The OpenAPI or Swagger document, JSON or YAML: a path, or a URL over HTTPS.
     document: String,
@@ -75,7 +68,7 @@ pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
     match tools {
         Tools::List(options) => list(options).await,
         Tools::Show(options) => show(options).await,
-        Tools::Lint(options) => lint(&options),
+        Tools::Lint(options) => lint::run(&options),
         Tools::Import(options) => import(&options),
     }
 }
@@ -111,31 +104,6 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
         return print::json(&tool);
     }
     print::text(&serde_json::to_string_pretty(&tool).map_err(Failed::answer)?)
-}
-
-fn lint(options: &Lint) -> Result<ExitCode, Failed> {
-    let catalog = offline::load(&options.catalog)?;
-    let (_, broken) = crate::schema::Schemas::compile(catalog.tools());
-    let mut rows = vec![vec!["WHERE".to_owned(), "WHAT".to_owned()]];
-    for problem in catalog.problems() {
-        let place = format!("{} {}", problem.file, problem.place);
-        rows.push(vec![place.trim_end().to_owned(), problem.message.clone()]);
-    }
-    rows.extend(broken.into_iter().map(|(tool, why)| vec![tool, why]));
-    let errors = rows.len() > 1;
-    for finding in catalog::lint(&catalog) {
-        rows.push(vec![format!("{} {}", finding.tool, finding.pointer), finding.message]);
-    }
-    match options.json {
-        true => {
-            for row in rows.iter().skip(1) {
-                print::json(&json!({ "where": row.first(), "what": row.get(1) }))?;
-            }
-        }
-        false if rows.len() == 1 => drop(print::text("nothing to mend")?),
-        false => drop(print::table(&rows)?),
-    }
-    Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn import(options: &Import) -> Result<ExitCode, Failed> {
