@@ -1,5 +1,6 @@
 //! Tests of the catalog: documents and folders as text in, tools, requests and problems out.
 
+mod bodies;
 mod cache;
 mod documents;
 mod filters;
@@ -7,12 +8,14 @@ mod folder;
 mod kinds;
 mod linter;
 mod names;
+mod narrow;
 mod policies;
 mod remote;
 mod requests;
 mod schemas;
 mod secrets;
 mod swagger;
+mod values;
 
 use serde_json::{Value, json};
 

@@ -21,6 +21,7 @@ mod dry;
 mod engine;
 mod faults;
 mod flood;
+mod import;
 mod ledger;
 mod measure;
 mod overshoot;
@@ -36,10 +37,11 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 11] = [
+const ALL: [&str; 12] = [
     "start",
     "dry",
     "policy",
+    "import",
     "ledger",
     "worker",
     "warm",
@@ -73,6 +75,7 @@ async fn run(name: &str) -> bool {
         "start" => start::run().await,
         "dry" => dry::run().await,
         "policy" => policy::run(),
+        "import" => import::run(),
         "ledger" => ledger::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
