@@ -1,9 +1,9 @@
 //! `switchboard tools`: list and show ask a daemon, lint and import read files.
 
+mod import;
 mod lint;
 mod sarif;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::client::Where;
 use super::{Failed, print};
-use crate::catalog;
 use crate::proto::tools::{GetToolRequest, ListToolsRequest, Tool};
 
 #[derive(Debug, Subcommand)]
@@ -26,7 +25,7 @@ pub(super) enum Tools {
     ///
     /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
     /// policies folder once a file `openapi/NAME.toml` there names it and a sandbox profile.
-    Import(Import),
+    Import(import::Options),
 }
 
 #[derive(Debug, Args)]
@@ -52,24 +51,12 @@ pub(super) struct Show {
     at: Where,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Import {
-    /// The OpenAPI or Swagger document, JSON or YAML: a path, or a URL over HTTPS.
-    document: String,
-    /// Base URL of its operations, where the document names none.
-    #[arg(long)]
-    server: Option<String>,
-    /// The whole report as one line of JSON.
-    #[arg(long)]
-    json: bool,
-}
-
 pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
     match tools {
         Tools::List(options) => list(options).await,
         Tools::Show(options) => show(options).await,
         Tools::Lint(options) => lint::run(&options),
-        Tools::Import(options) => import(&options),
+        Tools::Import(options) => import::run(&options),
     }
 }
 
@@ -104,46 +91,6 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
         return print::json(&tool);
     }
     print::text(&serde_json::to_string_pretty(&tool).map_err(Failed::answer)?)
-}
-
-fn import(options: &Import) -> Result<ExitCode, Failed> {
-    let report = catalog::import(&options.document, options.server.as_deref());
-    if let Some(note) = &report.error {
-        return Err(Failed::usage(format!("{} {}", note.place, note.message)));
-    }
-    if options.json {
-        return print::json(&report);
-    }
-    let mut rows = vec![["OUTCOME", "OPERATION", "TOOL", "NOTES"].map(str::to_owned).to_vec()];
-    for done in &report.imported {
-        let outcome = if done.adapted.is_empty() { "imported" } else { "adapted" };
-        let notes: Vec<_> =
-            done.adapted.iter().map(|note| format!("{}: {}", note.place, note.message)).collect();
-        let tool = done.tool.clone();
-        rows.push(vec![outcome.to_owned(), done.operation.clone(), tool, notes.join("; ")]);
-    }
-    let remark = |note: &catalog::Note| format!("{}: {}", note.place, note.message);
-    for left in &report.skipped {
-        let notes = format!("{}: {}", left.place, left.reason);
-        rows.push(vec!["skipped".to_owned(), left.operation.clone(), String::new(), notes]);
-    }
-    print::table(&rows)?;
-    print::text(&format!(
-        "{}{} operations: {} imported ({} of them adapted), {} skipped; {} webhooks and callbacks are no tools",
-        report.remarks.iter().map(|note| remark(note) + "\n").collect::<String>(),
-        report.operations,
-        report.imported.len(),
-        report.imported.iter().filter(|done| !done.adapted.is_empty()).count(),
-        report.skipped.len(),
-        report.ignored
-    ))?;
-    let name = Path::new(&options.document).file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.split('.').next().unwrap_or_default();
-    print::text(&format!(
-        "\nNothing was changed. To use it, copy the document to openapi/ in the policies folder, and \
-         write openapi/{stem}.toml:\n\n    document = \"openapi/{name}\"\n    profile = \"PROFILE\"\n\n\
-         PROFILE is a sandbox profile whose `egress` names the document's server."
-    ))
 }
 
 fn as_json(tool: &Tool) -> Value {

@@ -153,81 +153,85 @@ fn document() -> Value {
 /// As the largest documents in the open are: eleven thousand operations with ids too long for a name,
 /// on entities that refer to each other in circles.
 fn many() -> Value {
-    let text = "Represents one of the things that the directory of an organisation keeps.";
-    let entity = |number: usize| format!("microsoft.graph.entityOfTheDirectory{number}");
-    let reference = |number: usize| json!({ "$ref": format!("#/components/schemas/{}", entity(number % SHARED)) });
-    let mut schemas = Map::new();
-    for number in 0..SHARED {
-        let mut properties = Map::new();
-        for field in 0..8 {
-            let kind = ["string", "integer", "boolean"][field % 3];
-            let one = json!({ "type": kind, "description": text, "nullable": field % 2 == 0 });
-            properties.insert(format!("property{field}"), one);
-        }
-        properties.insert("owner".to_owned(), reference(number * 7 + 1));
-        let items = json!({ "type": "array", "items": reference(number * 3 + 2) });
-        properties.insert("members".to_owned(), items);
-        properties.insert("@odata.type".to_owned(), json!({ "type": "string" }));
-        let own = json!({ "type": "object", "title": entity(number), "properties": properties });
-        let parts = if number == 0 { json!([own]) } else { json!([reference(0), own]) };
-        schemas.insert(
-            entity(number),
-            match number {
-                0 => json!({ "type": "object", "required": ["@odata.type"],
-                "properties": { "id": { "type": "string" }, "@odata.type": { "type": "string" } },
-                "discriminator": { "propertyName": "@odata.type" } }),
-                _ => json!({ "allOf": parts }),
-            },
-        );
-    }
-    let parameter = |name: &str| json!({ "$ref": format!("#/components/parameters/{name}") });
-    let list = json!({ "name": "$select", "in": "query", "style": "form", "explode": false,
-        "schema": { "type": "array", "uniqueItems": true, "items": { "type": "string",
-        "enum": (0..20).map(|n| format!("property{n}")).collect::<Vec<_>>() } } });
+    let names = ["top", "skip", "search", "filter", "count"];
+    let whole = |name: &str| {
+        json!({ "name": format!("${name}"), "in": "query", "description": "Show only so much",
+            "schema": { "type": "integer", "minimum": 0 } })
+    };
+    let parameters = names.map(|name| (name.to_owned(), whole(name)));
     let mut paths = Map::new();
     for number in 0..MANY / 4 {
-        let id = |action: &str| {
-            format!(
-                "admin.tenantWorkspaces.members.microsoft.graph.{action}GuestInvitationsOf{number}-and-their-permissions"
-            )
-        };
-        let content = json!({ "application/json": { "schema": reference(number) } });
-        let operation = |action: &str, body: bool| {
-            let mut operation = json!({
-                "operationId": id(action), "tags": [format!("admin.part{}", number % 40)],
-                "summary": format!("{action} the invitations {number}"), "description": text.repeat(2),
-                "responses": { "2XX": { "description": "Success", "content": content },
-                    "default": { "$ref": "#/components/responses/error" } },
-            });
-            if body {
-                operation["requestBody"] = json!({ "required": true, "content": content });
-            } else {
-                let more = ["top", "skip", "search", "filter", "count"].map(parameter);
-                operation["parameters"] =
-                    Value::Array([list.clone()].into_iter().chain(more).collect());
-            }
-            operation
-        };
-        paths.insert(format!("/admin/{{admin-id}}/workspaces{number}/{{item-id}}"), json!({
-            "description": "Provides operations to manage the collection of invitations.",
-            "parameters": (["admin-id", "item-id"].map(|name| json!({ "name": name, "in": "path",
-                "required": true, "schema": { "type": "string" } }))),
-            "get": operation("get", false), "patch": operation("update", true),
-            "post": operation("create", true), "delete": operation("delete", false),
-        }));
+        let place = format!("/admin/{{admin-id}}/workspaces{number}/{{item-id}}");
+        paths.insert(place, item(number, &names));
     }
-    let whole = |name: &str| {
-        json!({ "name": format!("${name}"), "in": "query",
-        "description": "Show only so much", "schema": { "type": "integer", "minimum": 0 } })
-    };
-    let named =
-        ["top", "skip", "search", "filter", "count"].map(|name| (name.to_owned(), whole(name)));
     json!({
         "openapi": "3.0.4",
         "info": { "title": "Many", "version": "1" },
         "servers": [{ "url": "http://127.0.0.1:9" }],
         "paths": paths,
-        "components": { "schemas": schemas, "parameters": Map::from_iter(named),
+        "components": { "schemas": entities(), "parameters": Map::from_iter(parameters),
             "responses": { "error": { "description": "error" } } },
+    })
+}
+
+const ABOUT: &str = "Represents one of the things that the directory of an organisation keeps.";
+
+fn entity(number: usize) -> String {
+    format!("microsoft.graph.entityOfTheDirectory{}", number % SHARED)
+}
+
+fn reference(number: usize) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{}", entity(number)) })
+}
+
+fn entities() -> Map<String, Value> {
+    let base = json!({ "type": "object", "required": ["@odata.type"],
+        "properties": { "id": { "type": "string" }, "@odata.type": { "type": "string" } },
+        "discriminator": { "propertyName": "@odata.type" } });
+    let mut schemas = Map::from_iter([(entity(0), base)]);
+    for number in 1..SHARED {
+        let mut properties = Map::new();
+        for field in 0..8 {
+            let kind = ["string", "integer", "boolean"][field % 3];
+            let one = json!({ "type": kind, "description": ABOUT, "nullable": field % 2 == 0 });
+            properties.insert(format!("property{field}"), one);
+        }
+        properties.insert("owner".to_owned(), reference(number * 7 + 1));
+        let items = json!({ "type": "array", "items": reference(number * 3 + 2) });
+        properties.insert("members".to_owned(), items);
+        let own = json!({ "type": "object", "title": entity(number), "properties": properties });
+        schemas.insert(entity(number), json!({ "allOf": [reference(0), own] }));
+    }
+    schemas
+}
+
+fn item(number: usize, names: &[&str]) -> Value {
+    let content = json!({ "application/json": { "schema": reference(number) } });
+    let select = json!({ "name": "$select", "in": "query", "style": "form", "explode": false,
+        "schema": { "type": "array", "uniqueItems": true, "items": { "type": "string",
+        "enum": (0..20).map(|n| format!("property{n}")).collect::<Vec<_>>() } } });
+    let more = names.iter().map(|n| json!({ "$ref": format!("#/components/parameters/{n}") }));
+    let query: Vec<Value> = std::iter::once(select).chain(more).collect();
+    let operation = |action: &str, body: bool| {
+        let mut operation = json!({
+            "operationId": format!("admin.tenantWorkspaces.members.microsoft.graph.{action}GuestInvitationsOf{number}-and-their-permissions"),
+            "tags": [format!("admin.part{}", number % 40)],
+            "summary": format!("{action} the invitations {number}"),
+            "description": ABOUT.repeat(2),
+            "responses": { "2XX": { "description": "Success", "content": content },
+                "default": { "$ref": "#/components/responses/error" } },
+        });
+        match body {
+            true => operation["requestBody"] = json!({ "required": true, "content": content }),
+            false => operation["parameters"] = json!(query),
+        }
+        operation
+    };
+    let path = |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    json!({
+        "description": "Provides operations to manage the collection of invitations.",
+        "parameters": [path("admin-id"), path("item-id")],
+        "get": operation("get", false), "patch": operation("update", true),
+        "post": operation("create", true), "delete": operation("delete", false),
     })
 }

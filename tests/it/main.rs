@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod cache;
 mod calls;
 mod cli;
 mod daemon;

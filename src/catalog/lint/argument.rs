@@ -50,8 +50,7 @@ pub(super) fn look(root: &Value, schema: &Value) -> Vec<Found> {
         Some("string")
             if !union && !has(&["format", "pattern", "maxLength", "contentEncoding"]) =>
         {
-            let message = "is free text without `format`, `pattern`, `enum` or `maxLength`";
-            found.push(("format", message.to_owned()));
+            found.push(("format", "is free text of any form and length".to_owned()));
         }
         Some("array") if !has(&["items", "prefixItems"]) => {
             found.push(("items", "is a list that does not say of what".to_owned()));

@@ -19,7 +19,7 @@ fn chosen(table: &str) -> (Vec<String>, Vec<String>) {
         }
     }
     let (found, report) = read_with(DOCUMENT, &settings);
-    assert_eq!(report.operations, found.len() + report.excluded + report.skipped.len());
+    assert_eq!(report.operations, found.len() + report.excluded.len() + report.skipped.len());
     let remarks = report.remarks.iter().map(|note| format!("{}: {}", note.place, note.message));
     (found.into_iter().map(|one| one.operation).collect(), remarks.collect())
 }

@@ -182,7 +182,8 @@ pub(super) fn what(row: &Row) -> String {
     }
 }
 
-fn place(row: &Row) -> String {
+/// Where it is, for a person.
+pub(super) fn place(row: &Row) -> String {
     let name = match row.rule {
         UNUSABLE => format!("{} {}", row.file, row.name),
         _ => format!("{} {}", row.name, row.pointer),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::lint::{Row, UNUSABLE, what};
+use super::lint::{Row, UNUSABLE, place, what};
 use crate::call::digest_of;
 use crate::catalog::{Level, RULES, Rule};
 
@@ -66,13 +66,13 @@ fn describe(rule: &Rule) -> Value {
 }
 
 fn result(row: &Row) -> Value {
-    let place = match row.operation.is_empty() {
+    let full = match row.operation.is_empty() {
         true => row.name.clone(),
         false => format!("{}#{}", row.name, row.operation),
     };
     let logical = json!({
         "name": row.name,
-        "fullyQualifiedName": format!("{place}{}", row.pointer),
+        "fullyQualifiedName": format!("{full}{}", row.pointer),
         "kind": if row.pointer.is_empty() { "function" } else { "parameter" },
     });
     let mut physical = json!({
@@ -96,7 +96,7 @@ fn result(row: &Row) -> Value {
         "ruleId": row.rule,
         "ruleIndex": rules().position(|rule| rule.id == row.rule),
         "level": row.level.as_str(),
-        "message": { "text": format!("{}.", what(row)) },
+        "message": { "text": format!("{}: {}.", place(row), what(row)) },
         "locations": [location],
         "partialFingerprints": { "finding/v1": hex::encode(print) },
     })
