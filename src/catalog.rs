@@ -49,7 +49,7 @@ pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
-pub use lint::{Finding, lint};
+pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};
 pub use outline::Argument;

@@ -1,81 +1,199 @@
 //! What makes a model choose a tool wrongly or fill it wrongly, though nothing is broken. Tools in,
 //! findings out; a finding never keeps a tool from being called.
 
+mod alike;
+mod argument;
+mod hosts;
+mod rules;
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Catalog, Place, Placement, Target, Tool};
+use super::{Catalog, Target, Tool};
+use argument::deref;
+pub use rules::{Level, RULES, Rule};
+use words::{contradiction, has_verb, parts, words};
 
 /// More arguments than this are hard to fill.
 const MAX_ARGUMENTS: usize = 5;
 /// Fewer words than this do not tell when to choose a tool.
 const MIN_WORDS: usize = 4;
-/// Two descriptions that share this much of their words cannot be told apart.
-const ALIKE: f64 = 0.9;
+/// Longest description that every host takes.
+const MAX_DESCRIPTION: usize = 1024;
+/// Deepest objects that must be given.
+const MAX_LEVELS: usize = 3;
+/// Largest input schema, in bytes of JSON text; four of them are about a token.
+const MAX_SIZE: usize = 16 << 10;
+
+/// A rule's name and what it found, in one line.
+type Found = (&'static str, String);
 
 /// One remark of the linter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// The tool.
     pub tool: String,
-    /// JSON Pointer of the place in the input schema; empty for the tool itself.
+    /// JSON Pointer of the place among the arguments; empty for the tool itself.
     pub pointer: String,
-    /// Short stable name of the rule.
+    /// Name of the rule, one of [`RULES`].
     pub rule: &'static str,
-    /// What is wrong and how to mend it, in one line.
+    /// How bad it is.
+    pub level: Level,
+    /// What is wrong, in one line.
     pub message: String,
+    /// How to mend it, in one line.
+    pub mend: &'static str,
+    /// The file that the tool comes from, relative to the policies folder.
+    pub file: String,
+    /// JSON Pointer of the operation in its document; empty for a manifest's tool.
+    pub operation: String,
 }
 
 /// Looks over every tool of a catalog.
 pub fn lint(catalog: &Catalog) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut found: BTreeMap<&str, Vec<(String, Found)>> = BTreeMap::new();
     for tool in catalog.tools() {
-        look(tool, &mut findings);
+        found.insert(&tool.name, look(tool));
     }
-    alike(catalog, &mut findings);
+    let texts: Vec<&str> = catalog.tools().iter().map(|tool| tool.description.as_str()).collect();
+    for (place, first, count) in alike::twins(&texts) {
+        let (Some(tool), Some(twin)) = (catalog.tools().get(place), catalog.tools().get(first))
+        else {
+            continue;
+        };
+        let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        let message =
+            format!("description cannot be told apart from that of `{}`{more}", twin.name);
+        found.entry(&tool.name).or_default().push((String::new(), ("alike", message)));
+    }
+    let mut findings = Vec::new();
+    for (file, tools) in &catalog.files {
+        for tool in tools {
+            let own = found.remove(tool.name.as_str()).unwrap_or_default();
+            findings.extend(own.into_iter().map(|one| finding(tool, file, one)));
+        }
+    }
     findings.sort();
     findings
 }
 
-fn look(tool: &Tool, findings: &mut Vec<Finding>) {
-    let mut add = |pointer: String, rule: &'static str, message: String| {
-        findings.push(Finding { tool: tool.name.clone(), pointer, rule, message });
-    };
-    if let Some(message) = vague(tool) {
-        add(String::new(), "description", message);
+fn finding(tool: &Tool, file: &str, (pointer, (rule, message)): (String, Found)) -> Finding {
+    let known = RULES.iter().find(|known| known.id == rule);
+    Finding {
+        tool: tool.name.clone(),
+        pointer,
+        rule,
+        level: known.map_or(Level::Warning, |known| known.level),
+        message,
+        mend: known.map_or("", |known| known.mend),
+        file: file.to_owned(),
+        operation: operation(tool),
     }
-    let empty = Map::new();
+}
+
+/// Where an operation stands in its document.
+fn operation(tool: &Tool) -> String {
+    match (&tool.target, &tool.operation) {
+        (Target::Http(target), Some(_)) => {
+            let query = if target.query.is_empty() { "" } else { "?" };
+            let path = format!("{}{query}{}", target.path, target.query);
+            let path = path.replace('~', "~0").replace('/', "~1");
+            format!("/paths/{path}/{}", target.method.to_lowercase())
+        }
+        (Target::Http(_) | Target::Command(_), _) => String::new(),
+    }
+}
+
+fn look(tool: &Tool) -> Vec<(String, Found)> {
+    let mut found: Vec<Found> = Vec::new();
+    found.extend(vague(tool).map(|message| ("description", message)));
+    let length = tool.description.chars().count();
+    if length > MAX_DESCRIPTION {
+        found.push(("length", format!("description has {length} characters")));
+    }
+    let name = parts(tool.operation.as_deref().unwrap_or(&tool.name));
+    found.extend(contradiction(&name, tool.risk).map(|message| ("verb", message)));
+    if !has_verb(&name) && !has_verb(&parts(&tool.name)) {
+        found.push(("name", format!("name `{}` has no word for what it does", tool.name)));
+    }
+    if tool.output_schema.is_none() && tool.files.stdout.is_none() {
+        found.push(("output", "has no output schema".to_owned()));
+    }
     let schema = &tool.input_schema;
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let properties = properties.unwrap_or(&empty);
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    found.extend(whole(schema, properties));
+    found.extend(hosts::unreachable_server(tool).map(|message| ("egress", message)));
+    found.extend(hosts::overruled(tool).into_iter().map(|message| ("secret", message)));
+    let mut all: Vec<(String, Found)> = found.into_iter().map(|one| (String::new(), one)).collect();
+    for (name, property) in properties {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let own = argument::look(schema, property).into_iter();
+        all.extend(own.map(|one| (pointer.clone(), one)));
+    }
+    all
+}
+
+/// What is to be said of the arguments together.
+fn whole(schema: &Value, properties: &Map<String, Value>) -> Vec<Found> {
+    let mut found = Vec::new();
     if properties.len() > MAX_ARGUMENTS {
         let message = format!(
-            "takes {} arguments; models fill more than {MAX_ARGUMENTS} badly, so split the tool or \
-             drop some",
+            "takes {} arguments; models fill more than {MAX_ARGUMENTS} badly",
             properties.len()
         );
-        add(String::new(), "arguments", message);
+        found.push(("arguments", message));
     }
     let open = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)));
     if open && !schema.get("unevaluatedProperties").is_some_and(Value::is_boolean) {
-        let message = "takes arguments that it does not declare, so a misspelt one goes unnoticed; \
-                       add `additionalProperties = false`";
-        add(String::new(), "open", message.to_owned());
+        found.push(("open", "takes arguments that it does not declare".to_owned()));
     }
-    for (name, property) in properties {
-        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-        for (rule, message) in parameter(schema, property) {
-            add(pointer.clone(), rule, message);
+    let mut folded: BTreeMap<String, &str> = BTreeMap::new();
+    for name in properties.keys() {
+        let plain: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+        if let Some(other) = folded.insert(plain.to_lowercase(), name) {
+            let message = format!("arguments `{other}` and `{name}` are hard to tell apart");
+            found.push(("confusable", message));
         }
     }
-    if let Some(message) = unreachable_server(tool) {
-        add(String::new(), "egress", message);
+    let levels = levels(schema, schema, (16, &mut 512));
+    if levels > MAX_LEVELS {
+        let message = format!("demands objects inside objects, {levels} levels deep");
+        found.push(("depth", message));
     }
-    for message in overruled(tool) {
-        add(String::new(), "secret", message);
+    let size = schema.to_string().len();
+    if size > MAX_SIZE {
+        let message = format!("has an input schema of {size} bytes, about {} tokens", size / 4);
+        found.push(("size", message));
     }
+    found
+}
+
+/// How many objects must be given inside each other.
+///
+/// `fuel` is how deep it may still look, and at how many schemas: shared ones multiply.
+fn levels(root: &Value, schema: &Value, (fuel, left): (usize, &mut usize)) -> usize {
+    let (Some(fuel), Some(rest)) = (fuel.checked_sub(1), left.checked_sub(1)) else {
+        return 0;
+    };
+    *left = rest;
+    let target = deref(root, schema);
+    let Some(properties) = target.get("properties").and_then(Value::as_object) else {
+        return 0;
+    };
+    let required: BTreeSet<&str> = target
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(64)
+        .collect();
+    let inner = properties.iter().filter(|(name, _)| required.contains(name.as_str()));
+    inner.map(|(_, property)| levels(root, property, (fuel, &mut *left))).max().unwrap_or(0) + 1
 }
 
 /// A description must say more than the name does.
@@ -86,255 +204,15 @@ fn vague(tool: &Tool) -> Option<String> {
         path.starts_with('/') && method.bytes().all(|b| b.is_ascii_uppercase())
     });
     if from_path {
-        return Some("has no description; say what it does and when to choose it".to_owned());
+        return Some("has no description".to_owned());
     }
     // Chinese and Japanese write without spaces: two characters are about a word.
     if words.len() < MIN_WORDS && ideographs.count() < 2 * MIN_WORDS {
-        return Some(format!(
-            "description `{}` is too short to choose by; say what it does and when to choose it",
-            tool.description
-        ));
+        let message =
+            format!("description `{}` is too short to choose by", tool.description.trim());
+        return Some(message);
     }
-    let name: BTreeSet<String> = words_of(&tool.name);
+    let name: BTreeSet<String> = parts(&tool.name).into_iter().collect();
     let more = words.iter().filter(|word| !name.contains(*word)).count();
     (more < 2).then(|| "description only repeats the name".to_owned())
-}
-
-fn words(text: &str) -> BTreeSet<String> {
-    words_of(text)
-}
-
-fn words_of(text: &str) -> BTreeSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
-}
-
-/// Follows local references, which say as much as what they point at.
-fn deref<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
-    let mut at = schema;
-    for _ in 0..16 {
-        let target = at
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|text| root.pointer(text.strip_prefix('#')?));
-        match target {
-            Some(target) => at = target,
-            None => break,
-        }
-    }
-    at
-}
-
-/// What is missing for a model to fill one argument.
-fn parameter(root: &Value, schema: &Value) -> Vec<(&'static str, String)> {
-    let target = deref(root, schema);
-    let described = [schema, target].iter().any(|place| {
-        let text = place.get("description").and_then(Value::as_str);
-        text.is_some_and(|text| !text.trim().is_empty())
-    });
-    let has = |keys: &[&str]| keys.iter().any(|key| target.get(*key).is_some());
-    let mut found = Vec::new();
-    if !described {
-        let message = "has no description; say what to put there, with an example";
-        found.push(("parameter", message.to_owned()));
-    }
-    let union = has(&["anyOf", "oneOf", "allOf", "enum", "const"]);
-    match target.get("type").and_then(Value::as_str) {
-        Some("number" | "integer") if !union => {
-            let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-            if !has(&bounds) {
-                let message = "is a number without bounds; give `minimum` and `maximum`";
-                found.push(("bounds", message.to_owned()));
-            }
-            if !described || !names_unit(schema, target) {
-                let message = "is a number whose description names no unit";
-                found.push(("unit", message.to_owned()));
-            }
-        }
-        Some("string")
-            if !union && !has(&["format", "pattern", "maxLength", "contentEncoding"]) =>
-        {
-            let message = "is free text without `format`, `pattern`, `enum` or `maxLength`";
-            found.push(("format", message.to_owned()));
-        }
-        Some("array") if !has(&["items", "prefixItems"]) => {
-            found.push(("items", "is a list that does not say of what".to_owned()));
-        }
-        None if !union && !has(&["type", "$ref", "not"]) => {
-            found.push(("type", "takes any value; give it a `type`".to_owned()));
-        }
-        _ => {}
-    }
-    found
-}
-
-/// Whether a description says what is counted.
-fn names_unit(schema: &Value, target: &Value) -> bool {
-    const UNITS: [&str; 36] = [
-        "number of",
-        "count",
-        "how many",
-        "maximum",
-        "most",
-        "limit",
-        "page",
-        "id",
-        "index",
-        "offset",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "week",
-        "month",
-        "year",
-        "byte",
-        "kib",
-        "mib",
-        "metre",
-        "meter",
-        "kilo",
-        "percent",
-        "%",
-        "cent",
-        "euro",
-        "dollar",
-        "yuan",
-        "pixel",
-        "degree",
-        "unix",
-        "ms",
-        "size",
-        "port",
-        "version",
-    ];
-    [schema, target].iter().any(|place| {
-        let text = place.get("description").and_then(Value::as_str);
-        let text = text.unwrap_or_default().to_lowercase();
-        UNITS.iter().any(|unit| text.contains(unit))
-            || text.chars().any(|c| "个秒分时天元米页".contains(c))
-    })
-}
-
-/// An HTTP tool whose profile lets no connection to its own server through.
-fn unreachable_server(tool: &Tool) -> Option<String> {
-    let Target::Http(target) = &tool.target else {
-        return None;
-    };
-    let url = url::Url::parse(&target.server).ok()?;
-    let host = url.host_str()?.trim_matches(['[', ']']);
-    let port = url.port_or_known_default()?;
-    let rules = tool.profile.egress.as_deref().unwrap_or_default();
-    let fits = rules.iter().any(|rule| rule.port == port && rule.names(host));
-    (!fits).then(|| {
-        format!(
-            "every call will be denied: sandbox/{}.toml has no egress rule for `{host}` port {port}",
-            tool.profile.name
-        )
-    })
-}
-
-/// What a secret of the profile changes in an HTTP tool, against what its author may expect.
-fn overruled(tool: &Tool) -> Vec<String> {
-    let Target::Http(target) = &tool.target else {
-        return Vec::new();
-    };
-    let Some((url, host, port)) = url::Url::parse(&target.server).ok().and_then(|url| {
-        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-        let port = url.port_or_known_default()?;
-        Some((url, host, port))
-    }) else {
-        return Vec::new();
-    };
-    let bound =
-        tool.profile.secrets.iter().filter(|secret| {
-            secret.hosts.iter().any(|bound| bound.host == host && bound.port == port)
-        });
-    let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    let mut found = Vec::new();
-    for secret in bound {
-        let name = &secret.name;
-        if url.scheme() == "http" && !secret.plain_http && !loopback && host != "localhost" {
-            found.push(format!(
-                "every call will be denied: secret `{name}` is not sent over plain HTTP; write \
-                 https:// as the server, or `plain_http = true` for an internal network"
-            ));
-        }
-        let taken = |place: Place, wire: &str| match &secret.place {
-            Placement::Query(own) => place == Place::Query && own.eq_ignore_ascii_case(wire),
-            header => {
-                place == Place::Header
-                    && header.header().is_some_and(|own| own.eq_ignore_ascii_case(wire))
-            }
-        };
-        let arguments = target.parameters.iter().filter(|one| taken(one.place, &one.name));
-        found.extend(arguments.map(|one| {
-            format!("argument `{}` is never sent: secret `{name}` takes its place", one.argument)
-        }));
-        let fixed = target.headers.iter().filter(|(wire, _)| taken(Place::Header, wire));
-        found.extend(fixed.map(|(wire, _)| {
-            format!("header `{wire}` is never sent: secret `{name}` takes its place")
-        }));
-    }
-    found
-}
-
-/// Pairs of tools that share nearly all words of their descriptions.
-fn alike(catalog: &Catalog, findings: &mut Vec<Finding>) {
-    let bags: Vec<(&str, BTreeSet<String>)> =
-        catalog.tools().iter().map(|tool| (tool.name.as_str(), words(&tool.description))).collect();
-    // Only tools that share a rare word are compared, so that large catalogs stay cheap.
-    let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, (_, bag)) in bags.iter().enumerate() {
-        for word in bag {
-            holders.entry(word).or_default().push(index);
-        }
-    }
-    let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for (index, (_, bag)) in bags.iter().enumerate() {
-        let rarest =
-            bag.iter().filter_map(|word| holders.get(word.as_str())).min_by_key(|list| list.len());
-        for other in rarest.into_iter().flatten() {
-            if *other != index {
-                pairs.insert((index.min(*other), index.max(*other)));
-            }
-        }
-    }
-    let mut twins: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (one, two) in pairs {
-        let (Some((name, bag)), Some((other, twin))) = (bags.get(one), bags.get(two)) else {
-            continue;
-        };
-        if similarity(bag, twin) >= ALIKE {
-            twins.entry(name).or_default().push(other);
-        }
-    }
-    for (tool, others) in twins {
-        let first = others.first().copied().unwrap_or_default();
-        let more = match others.len() {
-            1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        findings.push(Finding {
-            tool: tool.to_owned(),
-            pointer: String::new(),
-            rule: "alike",
-            message: format!(
-                "description cannot be told apart from that of `{first}`{more}; say when to choose \
-                 which"
-            ),
-        });
-    }
-}
-
-/// Shared words, as a part of all words.
-fn similarity(one: &BTreeSet<String>, two: &BTreeSet<String>) -> f64 {
-    let shared = u32::try_from(one.intersection(two).count()).unwrap_or(u32::MAX);
-    let all = u32::try_from(one.union(two).count()).unwrap_or(u32::MAX);
-    if all == 0 {
-        return 0.0;
-    }
-    f64::from(shared) / f64::from(all)
 }

@@ -318,8 +318,19 @@ fn explain(mut fault: Fault, kept: bool) -> Fault {
 }
 
 /// Reports what an import of a document alone would give, without a policies folder: a path, or a
-/// URL over HTTPS. `server` is the base URL for it, where the document has none.
+/// URL over HTTPS; or what a source's file in a policies folder gives, when it ends in `.toml`.
+/// `server` is the base URL for it, where the document has none.
 pub fn import(document: &str, server: Option<&str>) -> ImportReport {
+    if let Some(folder) = Path::new(document).parent().filter(|_| document.ends_with(".toml")) {
+        let read = read_text(Path::new(document))
+            .and_then(|text| source::parse(&folder.join(".."), &text, None));
+        return match read {
+            Ok((_, report)) => report,
+            Err(Fault { place, message }) => {
+                ImportReport { error: Some(Note { place, message }), ..ImportReport::default() }
+            }
+        };
+    }
     let mut settings = openapi::Settings::default();
     settings.servers.server = server.map(str::to_owned);
     settings.servers.none_yet = true;

@@ -144,7 +144,7 @@ fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, Impor
         if filter::wanted(candidate, settings) {
             chosen.push((candidate, name));
         } else {
-            report.excluded += 1;
+            report.excluded.push(candidate.label());
         }
     }
     let most = settings.max_operations.unwrap_or(MAX_OPERATIONS);

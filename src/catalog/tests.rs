@@ -1,15 +1,23 @@
 //! Tests of the catalog: documents and folders as text in, tools, requests and problems out.
 
+mod bodies;
+mod cache;
 mod documents;
 mod filters;
 mod folder;
+mod kinds;
+mod linter;
 mod names;
+mod narrow;
 mod policies;
+mod remote;
 mod requests;
 mod schemas;
 mod search;
 mod secrets;
 mod summary;
+mod swagger;
+mod values;
 
 use serde_json::{Value, json};
 

@@ -2,17 +2,18 @@
 //! either.
 
 mod export;
+mod import;
+mod lint;
+mod sarif;
 mod search;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Where;
-use super::{Failed, offline, print};
-use crate::catalog;
+use super::{Failed, print};
 use crate::proto::tools::{GetToolRequest, ListToolsRequest, Tool};
 
 #[derive(Debug, Subcommand)]
@@ -24,12 +25,12 @@ pub(super) enum Tools {
     /// Find tools by what they do: a question or words, in English or Chinese.
     Search(search::Options),
     /// Report what makes models choose or fill a tool wrongly, and what could not be loaded.
-    Lint(Lint),
+    Lint(lint::Options),
     /// Report what an OpenAPI document would give: imported, adapted and skipped operations.
     ///
     /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
     /// policies folder once a file `openapi/NAME.toml` there names it and a sandbox profile.
-    Import(Import),
+    Import(import::Options),
     /// Print the tools as a kind of model host takes them: a JSON array for `tools` of a message to it
     /// (Gemini: for functionDeclarations), without a daemon.
     Export(export::Options),
@@ -58,35 +59,13 @@ pub(super) struct Show {
     at: Where,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Lint {
-    /// The policies folder.
-    #[arg(long, default_value = "/etc/switchboard/policies")]
-    catalog: PathBuf,
-    /// One line of JSON for each finding.
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Import {
-    /// The OpenAPI or Swagger document, JSON or YAML: a path, or a URL over HTTPS.
-    document: String,
-    /// Base URL of its operations, where the document names none.
-    #[arg(long)]
-    server: Option<String>,
-    /// The whole report as one line of JSON.
-    #[arg(long)]
-    json: bool,
-}
-
 pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
     match tools {
         Tools::List(options) => list(options).await,
         Tools::Show(options) => show(options).await,
         Tools::Search(options) => search::run(options).await,
-        Tools::Lint(options) => lint(&options),
-        Tools::Import(options) => import(&options),
+        Tools::Lint(options) => lint::run(&options),
+        Tools::Import(options) => import::run(&options),
         Tools::Export(options) => export::run(&options),
     }
 }
@@ -122,71 +101,6 @@ async fn show(options: Show) -> Result<ExitCode, Failed> {
         return print::json(&tool);
     }
     print::text(&serde_json::to_string_pretty(&tool).map_err(Failed::answer)?)
-}
-
-fn lint(options: &Lint) -> Result<ExitCode, Failed> {
-    let catalog = offline::load(&options.catalog)?;
-    let (_, broken) = crate::schema::Schemas::compile(catalog.tools());
-    let mut rows = vec![vec!["WHERE".to_owned(), "WHAT".to_owned()]];
-    for problem in catalog.problems() {
-        let place = format!("{} {}", problem.file, problem.place);
-        rows.push(vec![place.trim_end().to_owned(), problem.message.clone()]);
-    }
-    rows.extend(broken.into_iter().map(|(tool, why)| vec![tool, why]));
-    let errors = rows.len() > 1;
-    for finding in catalog::lint(&catalog) {
-        rows.push(vec![format!("{} {}", finding.tool, finding.pointer), finding.message]);
-    }
-    match options.json {
-        true => {
-            for row in rows.iter().skip(1) {
-                print::json(&json!({ "where": row.first(), "what": row.get(1) }))?;
-            }
-        }
-        false if rows.len() == 1 => drop(print::text("nothing to mend")?),
-        false => drop(print::table(&rows)?),
-    }
-    Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
-}
-
-fn import(options: &Import) -> Result<ExitCode, Failed> {
-    let report = catalog::import(&options.document, options.server.as_deref());
-    if let Some(note) = &report.error {
-        return Err(Failed::usage(format!("{} {}", note.place, note.message)));
-    }
-    if options.json {
-        return print::json(&report);
-    }
-    let mut rows = vec![["OUTCOME", "OPERATION", "TOOL", "NOTES"].map(str::to_owned).to_vec()];
-    for done in &report.imported {
-        let outcome = if done.adapted.is_empty() { "imported" } else { "adapted" };
-        let notes: Vec<_> =
-            done.adapted.iter().map(|note| format!("{}: {}", note.place, note.message)).collect();
-        let tool = done.tool.clone();
-        rows.push(vec![outcome.to_owned(), done.operation.clone(), tool, notes.join("; ")]);
-    }
-    let remark = |note: &catalog::Note| format!("{}: {}", note.place, note.message);
-    for left in &report.skipped {
-        let notes = format!("{}: {}", left.place, left.reason);
-        rows.push(vec!["skipped".to_owned(), left.operation.clone(), String::new(), notes]);
-    }
-    print::table(&rows)?;
-    print::text(&format!(
-        "{}{} operations: {} imported ({} of them adapted), {} skipped; {} webhooks and callbacks are no tools",
-        report.remarks.iter().map(|note| remark(note) + "\n").collect::<String>(),
-        report.operations,
-        report.imported.len(),
-        report.imported.iter().filter(|done| !done.adapted.is_empty()).count(),
-        report.skipped.len(),
-        report.ignored
-    ))?;
-    let name = Path::new(&options.document).file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.split('.').next().unwrap_or_default();
-    print::text(&format!(
-        "\nNothing was changed. To use it, copy the document to openapi/ in the policies folder, and \
-         write openapi/{stem}.toml:\n\n    document = \"openapi/{name}\"\n    profile = \"PROFILE\"\n\n\
-         PROFILE is a sandbox profile whose `egress` names the document's server."
-    ))
 }
 
 fn as_json(tool: &Tool) -> Value {

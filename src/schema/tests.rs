@@ -79,6 +79,12 @@ fn check(schema: Value, arguments: &str) -> Result<Arguments, Error> {
     check_tool(tool(schema), arguments)
 }
 
+/// Whether a value fits a schema as it stands, without any repair.
+pub(crate) fn fits(schema: &Value, value: &Value) -> bool {
+    let tool = Tool { repair: Repair::Off, ..tool(schema.clone()) };
+    check_tool(tool, &value.to_string()).is_ok()
+}
+
 /// A schema with the one property `v`.
 #[expect(clippy::needless_pass_by_value, reason = "reads better at the many places of use")]
 fn one(schema: Value) -> Value {

@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 use super::underway::{Arrived, answer, events};
-use super::{arrival, wire};
+use super::wire;
 use crate::pipeline::Pipeline;
 use crate::proto::tools as proto;
 use crate::proto::tools::tool_service_server::ToolService;

@@ -21,6 +21,7 @@ mod dry;
 mod engine;
 mod faults;
 mod flood;
+mod import;
 mod ledger;
 mod measure;
 mod overshoot;
@@ -37,10 +38,11 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 12] = [
+const ALL: [&str; 13] = [
     "start",
     "dry",
     "policy",
+    "import",
     "ledger",
     "search",
     "worker",
@@ -75,6 +77,7 @@ async fn run(name: &str) -> bool {
         "start" => start::run().await,
         "dry" => dry::run().await,
         "policy" => policy::run(),
+        "import" => import::run(),
         "ledger" => ledger::run().await,
         "search" => search::run().await,
         "worker" => worker::run().await,

@@ -1,22 +1,20 @@
-//! One decision with few policies and with a hundred, in this process; and the import of a large
-//! OpenAPI document by the command line, with the peak of its memory.
+//! One decision with few policies and with a hundred, in this process; and the check of many tools and
+//! policies by the command line.
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
-use serde_json::{Value, json};
 use switchboard::admission::{Admission, Config, Link};
 use switchboard::call::Call;
 use switchboard::pipeline::Snapshot;
 
 use crate::daemon::{BINARY, Setup};
-use crate::measure::{Samples, figure, peak, row};
+use crate::measure::{Samples, figure, row};
 
 const DECISIONS: usize = 20_000;
 const POLICIES: i64 = 100;
-const OPERATIONS: usize = 1200;
 const TOOLS: usize = 500;
 
 pub fn run() {
@@ -41,7 +39,6 @@ pub fn run() {
         figure(&format!("policy.{name}.p99"), seen.quantile(0.99), "us");
     }
     check();
-    import();
 }
 
 fn load(folder: &Path) -> Snapshot {
@@ -121,88 +118,4 @@ fn check() {
     }
     row("policy.check.tools", TOOLS, "tools");
     figure("policy.check.p50", took.median(), "ms");
-}
-
-fn import() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("large.json");
-    let text = document().to_string();
-    std::fs::write(&path, &text).unwrap();
-    row("import.operations", OPERATIONS, "operations");
-    figure("import.size", text.len() as f64 / 1e6, "MB");
-    let (mut took, mut memory) = (Samples::default(), Samples::default());
-    for _ in 0..3 {
-        let begun = Instant::now();
-        let report = std::fs::File::create(folder.path().join("report")).unwrap();
-        let mut child = Command::new(BINARY)
-            .args(["tools", "import", "--json"])
-            .arg(&path)
-            .stdin(Stdio::null())
-            .stdout(report)
-            .spawn()
-            .unwrap();
-        let mut highest: f64 = 0.0;
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            highest = highest.max(peak(child.id()).unwrap_or_default());
-            std::thread::sleep(Duration::from_millis(2));
-        };
-        assert!(status.success());
-        took.time(begun.elapsed());
-        memory.add(highest);
-    }
-    let report = std::fs::read_to_string(folder.path().join("report")).unwrap();
-    let report: Value = serde_json::from_str(&report).unwrap();
-    row("import.imported", report["imported"].as_array().unwrap().len(), "operations");
-    figure("import.least", took.least(), "ms");
-    figure("import.p50", took.median(), "ms");
-    figure("import.peak", memory.most(), "MiB");
-}
-
-/// About as large as the largest documents in the open: inline schemas, shared ones, long texts.
-fn document() -> Value {
-    let words = "The resource as it stands at the time of the call, with all of its particulars. ";
-    let field = |number: usize| {
-        let kind = ["string", "integer", "boolean"][number % 3];
-        json!({ "type": kind, "description": words })
-    };
-    let record = |fields: usize| {
-        let named: serde_json::Map<_, _> =
-            (0..fields).map(|number| (format!("field_{number}"), field(number))).collect();
-        json!({ "type": "object", "properties": named })
-    };
-    let mut paths = serde_json::Map::new();
-    for number in 0..OPERATIONS {
-        let query: Vec<Value> = (0..6)
-            .map(|n| json!({ "name": format!("filter_{n}"), "in": "query", "schema": field(n) }))
-            .collect();
-        let mut inner = record(20);
-        let part = json!({ "$ref": format!("#/components/schemas/Part{}", number % 50) });
-        inner["properties"]["part"] = part.clone();
-        let content = |schema: Value| json!({ "application/json": { "schema": schema } });
-        let operation = json!({
-            "operationId": format!("operation{number}"),
-            "summary": "Changes a resource",
-            "description": words.repeat(4),
-            "parameters": query,
-            "requestBody": { "content": content(inner) },
-            "responses": { "200": { "description": "Done", "content": content(record(55)) } },
-        });
-        paths.insert(format!("/resources{number}/{{id}}"), json!({
-            "parameters":
-                [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }],
-            "post": operation,
-        }));
-    }
-    let parts: serde_json::Map<_, _> =
-        (0..50).map(|number| (format!("Part{number}"), record(10))).collect();
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "Large", "version": "1" },
-        "servers": [{ "url": "http://127.0.0.1:9" }],
-        "paths": paths,
-        "components": { "schemas": parts },
-    })
 }

@@ -29,6 +29,9 @@ ledger.verify.rate            >= 200000
 import.p50                    <  2000
 import.peak                   <  300
 search.p50                    <  5
+import.start_cached           <  300
+import_many.p50               <  8000
+import_many.peak              <  900
 worker.rate                   >= 1000
 worker.p99                    <  20
 warm.p50                      <  5

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde_json::{Map, json};
-use switchboard::proto::tools::{ListToolsRequest, SearchToolsRequest, View};
+use switchboard::proto::tools::{Detail, ListToolsRequest, SearchToolsRequest};
 
 use crate::daemon::Setup;
 use crate::measure::{Samples, figure, resident, row};
@@ -75,7 +75,7 @@ pub async fn run() {
     let mut client = daemon.client().await;
     let asked = |query: &str| SearchToolsRequest {
         query: query.to_owned(),
-        view: View::Compact.into(),
+        detail: Detail::Compact.into(),
         ..Default::default()
     };
     let before = resident(daemon.pid());
@@ -96,7 +96,7 @@ pub async fn run() {
             assert!(found.hits.iter().all(|hit| !hidden(&hit.tool.as_ref().unwrap().name)));
         }
         let begun = Instant::now();
-        let page = ListToolsRequest { view: View::Compact.into(), ..Default::default() };
+        let page = ListToolsRequest { detail: Detail::Compact.into(), ..Default::default() };
         assert_eq!(client.list_tools(page).await.unwrap().into_inner().tools.len(), 100);
         listed.time(begun.elapsed());
     }

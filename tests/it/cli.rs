@@ -111,6 +111,54 @@ fn lint_names_the_file_that_cannot_be_used() {
 }
 
 #[test]
+fn lint_writes_a_log_that_code_hosts_read() {
+    let setup = Setup::new()
+        .policy("openapi/shelf.yaml", DOCUMENT)
+        .policy("openapi/shelf.toml", "document = 'openapi/shelf.yaml'\nprofile = 'shell'\n");
+    let folder = setup.policies();
+    let output =
+        run(&["tools", "lint", "--format", "sarif", "--catalog", &folder.display().to_string()]);
+    assert_eq!(exit(&output), 1, "an operation cannot be loaded");
+    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    assert!(log["$schema"].as_str().unwrap().ends_with("sarif-schema-2.1.0.json"));
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    let mut prints = std::collections::BTreeSet::new();
+    for result in results {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(rule["help"]["text"].is_string() && rule["shortDescription"]["text"].is_string());
+        assert!(rule["helpUri"].as_str().unwrap().starts_with("https://"));
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
+        assert!(result["message"]["text"].as_str().unwrap().ends_with('.'), "{result:#}");
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        assert!(folder.join(uri).is_file(), "{uri}");
+        assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
+        assert!(prints.insert(result["partialFingerprints"]["finding/v1"].to_string()), "{result:#}");
+    }
+    let of = |rule: &str, name: &str| {
+        let logical = |result: &Value| result["locations"][0]["logicalLocations"][0].clone();
+        let found = results.iter().find(|result| {
+            result["ruleId"] == rule && logical(result)["name"].as_str().unwrap().contains(name)
+        });
+        found.unwrap_or_else(|| panic!("no {rule} of {name}")).clone()
+    };
+    let lost = of("unusable", "getLost");
+    assert!(lost["message"]["text"].as_str().unwrap().contains("nowhere"), "{lost:#}");
+    let book = of("format", "getBook");
+    assert_eq!(
+        book["locations"][0]["logicalLocations"][0]["fullyQualifiedName"],
+        "getBook#/paths/~1books~1{id}/get/id"
+    );
+    // A manifest's finding stands at the line of its key.
+    let echo = of("output", "probe.echo");
+    assert_eq!(echo["locations"][0]["physicalLocation"]["region"]["startLine"], 2);
+}
+
+#[test]
 fn import_reports_what_each_operation_of_a_document_becomes() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("shelf.yaml");
@@ -137,7 +185,7 @@ fn import_reports_what_each_operation_of_a_document_becomes() {
     }
     assert_eq!(exit(&run(&["tools", "import", "/nonexistent.yaml"])), 2);
     let other = folder.path().join("other.json");
-    std::fs::write(&other, "{\"swagger\":\"2.0\"}").unwrap();
+    std::fs::write(&other, "{\"swagger\":\"1.2\"}").unwrap();
     let other = run(&["tools", "import", &other.display().to_string()]);
     assert_eq!(exit(&other), 2, "{}", told(&other));
 }

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod batches;
+mod cache;
 mod calls;
 mod cli;
 mod daemon;

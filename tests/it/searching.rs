@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use switchboard::proto::tools::{
-    GetToolRequest, ListToolsRequest, Risk, SearchToolsRequest, SearchToolsResponse, View,
+    Detail, GetToolRequest, ListToolsRequest, Risk, SearchToolsRequest, SearchToolsResponse,
 };
 use tonic::{Code, Status};
 
@@ -43,7 +43,7 @@ async fn a_caller_finds_what_it_may_use_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_narrow_and_views_shorten() {
+async fn filters_narrow_and_compact_answers_are_short() {
     let daemon = Setup::new().start().await;
     let narrow = |query: &str| SearchToolsRequest {
         sources: vec!["orders".to_owned()],
@@ -58,7 +58,7 @@ async fn filters_narrow_and_views_shorten() {
         assert_eq!((tool.source.as_str(), tool.risk()), ("orders", Risk::Read));
         assert!(!tool.input_schema_json.is_empty() && tool.arguments.is_empty());
     }
-    let compact = SearchToolsRequest { view: View::Compact.into(), ..question("probe.echo") };
+    let compact = SearchToolsRequest { detail: Detail::Compact.into(), ..question("probe.echo") };
     let found = search(&daemon, compact).await.unwrap();
     let short = found.hits[0].tool.clone().unwrap();
     assert_eq!(
@@ -76,7 +76,7 @@ async fn filters_narrow_and_views_shorten() {
         (short.tokens, &short.digest),
         "of the whole definition"
     );
-    let asked = ListToolsRequest { view: View::Compact.into(), ..Default::default() };
+    let asked = ListToolsRequest { detail: Detail::Compact.into(), ..Default::default() };
     let listed = daemon.client().await.list_tools(asked).await.unwrap().into_inner();
     assert!(listed.tools.iter().all(|tool| tool.input_schema_json.is_empty() && tool.tokens > 0));
     assert!(listed.tools.contains(&short));
@@ -89,7 +89,7 @@ async fn a_malformed_search_is_refused() {
         question(" "),
         question(&"x".repeat(1025)),
         SearchToolsRequest { risks: vec![9], ..question("x") },
-        SearchToolsRequest { view: 7, ..question("x") },
+        SearchToolsRequest { detail: 7, ..question("x") },
         SearchToolsRequest { sources: vec![String::new(); 101], ..question("x") },
     ] {
         let status = search(&daemon, asked.clone()).await.unwrap_err();

@@ -87,13 +87,13 @@ impl Document {
     fn find_anchors(&self) -> Anchors {
         let mut found = Anchors::new();
         for file in 0..self.files.len() {
-            gather(file, String::new(), self.root(file), &mut found);
+            gather(file, "", self.root(file), &mut found);
         }
         found
     }
 }
 
-fn gather(file: usize, pointer: String, value: &Value, found: &mut Anchors) {
+fn gather(file: usize, pointer: &str, value: &Value, found: &mut Anchors) {
     match value {
         Value::Object(map) => {
             let mut names: Vec<&str> = ["$anchor", "$dynamicAnchor"]
@@ -102,17 +102,17 @@ fn gather(file: usize, pointer: String, value: &Value, found: &mut Anchors) {
                 .collect();
             names.dedup();
             for name in names {
-                found.entry((file, name.to_owned())).or_default().push(pointer.clone());
+                found.entry((file, name.to_owned())).or_default().push(pointer.to_owned());
             }
             for (key, member) in map {
                 if member.is_object() || member.is_array() {
-                    gather(file, format!("{pointer}/{}", escape(key)), member, found);
+                    gather(file, &format!("{pointer}/{}", escape(key)), member, found);
                 }
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                gather(file, format!("{pointer}/{index}"), item, found);
+                gather(file, &format!("{pointer}/{index}"), item, found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -59,8 +59,8 @@ pub struct ImportReport {
     pub imported: Vec<Imported>,
     /// The operations that did not.
     pub skipped: Vec<Skipped>,
-    /// How many operations the source's filters left out.
-    pub excluded: usize,
+    /// The operations that the source's filters left out.
+    pub excluded: Vec<String>,
     /// What is to be said of the document as a whole, and of filters that match nothing.
     pub remarks: Vec<Note>,
     /// Webhooks and callbacks: calls that the server makes, which are no tools.

@@ -16,6 +16,8 @@ use super::report::{Note, Reason};
 
 /// Most schemas, counted with everything inside them, that one tool may need.
 const MAX_SCHEMAS: usize = 50_000;
+/// Most notes on one operation.
+const MAX_NOTES: usize = 200;
 /// A referenced schema without schemas inside and of at most this many members is copied in place.
 const MAX_INLINE: usize = 64;
 
@@ -153,8 +155,13 @@ impl<'a> Converter<'a> {
     }
 
     pub(super) fn remark(&mut self, note: Note) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+        match self.notes.len() {
+            ..MAX_NOTES if !self.notes.contains(&note) => self.notes.push(note),
+            MAX_NOTES => {
+                let message = "there is more of this kind in the operation";
+                self.notes.push(Note::new(note.place, message));
+            }
+            _ => {}
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::policies::{Policies, image};
 use crate::admission::{Admitted, Caller};
 use crate::call::{Call, Code};
-use crate::catalog::{Catalog, Error, Risk, Target, Tool, lint};
+use crate::catalog::{Catalog, Error, Level, Risk, Target, Tool, lint};
 
 const PROFILE: &str = "image = 'python'\n";
 const MANIFEST: &str = "description = 'Counts the words and lines of a text'
@@ -450,7 +450,8 @@ fn the_linter_names_what_misleads_models() {
             "type = 'integer', minimum = 0, maximum = 9, description = 'How many words'",
         ),
     );
-    assert_eq!(lint(&policies.load()), []);
+    let notes = lint(&policies.load());
+    assert!(notes.iter().all(|one| one.level == Level::Note), "{notes:?}");
     policies.write(
         "tools/twin.toml",
         &MANIFEST.replace("type = 'integer', description = 'How many'", "type = 'integer'"),
@@ -460,10 +461,21 @@ fn the_linter_names_what_misleads_models() {
     let rules = |tool: &str| -> std::collections::BTreeSet<&str> {
         findings.iter().filter(|one| one.tool == tool).map(|one| one.rule).collect()
     };
-    assert_eq!(rules("good"), ["alike"].into());
-    assert_eq!(rules("twin"), ["bounds", "parameter", "unit"].into());
+    assert_eq!(rules("good"), ["alike", "name", "output"].into());
+    assert_eq!(rules("twin"), ["alike", "bounds", "name", "output", "parameter", "unit"].into());
     assert_eq!(
         rules("vague"),
-        ["arguments", "description", "format", "items", "open", "parameter", "type"].into()
+        [
+            "arguments",
+            "description",
+            "format",
+            "items",
+            "name",
+            "open",
+            "output",
+            "parameter",
+            "type"
+        ]
+        .into()
     );
 }

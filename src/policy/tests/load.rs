@@ -216,3 +216,51 @@ fn unreadable_folder_is_an_error() {
     let error = Policies::load(root.path(), &[]).unwrap_err();
     assert!(matches!(error, Error::Read { .. }), "{error}");
 }
+
+/// A tool made of an operation of a document.
+fn made(name: &str, operation: &str, risk: Risk) -> Arc<Tool> {
+    let plain = tool(name, risk, json!({ "type": "object", "properties": {} }));
+    Arc::new(Tool { operation: Some(operation.into()), ..Tool::clone(&plain) })
+}
+
+#[test]
+fn an_operation_is_named_by_its_own_id_however_its_tool_is_called() {
+    let long = "orgs/custom-properties-for-repos-create-or-update-organization-definitions";
+    let tools = [
+        made("orgs__custom-properties-for-repos-create_12345678", long, Risk::Write),
+        made("repos__get", "repos/get", Risk::Read),
+    ];
+    let group = |id: &str| format!("Switchboard::Action::\"operation:{id}\"");
+    let set = policy("all", "permit (principal, action, resource);")
+        + &policy("not", &format!("forbid (principal, action in {}, resource);", group(long)));
+    let policies = load(&set, &tools);
+    assert_eq!(decide(&policies, &tools[0], "{}"), Err(Code::PolicyDenied));
+    assert_eq!(decide(&policies, &tools[1], "{}").unwrap(), ["all"]);
+    assert!(!policies.visible(&caller(), &tools[0]));
+    let typo =
+        policy("typo", &format!("forbid (principal, action in {}, resource);", group("repos/gte")));
+    assert!(Policies::load(folder(&typo).path(), &tools).is_err(), "a group that no tool is in");
+}
+
+#[test]
+fn a_set_that_was_checked_is_remembered_until_a_letter_of_it_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let cache = crate::catalog::Cache::open(&home.path().join("cache")).unwrap();
+    let tools = [made("repos__get", "repos/get", Risk::Read)];
+    let good = policy("one", "permit (principal, action, resource) when { context.attended };")
+        + &policy(
+            "odd",
+            "permit (principal, action in Switchboard::Action::\"risk:read\", resource) when { \"a\" == \"b\" };",
+        );
+    let root = folder(&good);
+    let first = Policies::load_cached(root.path(), &tools, Some(&cache)).unwrap();
+    let again = Policies::load_cached(root.path(), &tools, Some(&cache)).unwrap();
+    assert_eq!(first.version(), again.version());
+    assert_eq!(first.warnings(), again.warnings(), "what the check had to say is said again");
+    let bad = folder(&good.replace("context.attended", "context.attendd"));
+    assert!(Policies::load_cached(bad.path(), &tools, Some(&cache)).is_err());
+    assert!(Policies::load_cached(bad.path(), &tools, Some(&cache)).is_err(), "nor remembered");
+    let other = [tool("repos__get", Risk::Write, json!({ "type": "object", "properties": {} }))];
+    let changed = Policies::load_cached(root.path(), &other, Some(&cache)).unwrap();
+    assert_ne!(changed.version(), first.version(), "another catalog is another set");
+}

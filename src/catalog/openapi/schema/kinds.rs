@@ -1,6 +1,8 @@
 //! Discriminators: the property that tells the branches of a union apart, or the extensions of a
 //! base, in; branches that demand its value out, so that a validator and a model see the rule.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{Converter, Direction, Form, Work};
@@ -12,6 +14,9 @@ use crate::catalog::openapi::report::Reason;
 const MAX_KINDS: usize = 64;
 /// Deepest `allOf` in which a property is looked for.
 const MAX_DEPTH: usize = 8;
+
+/// Values of a mapping, by file and pointer of the schema.
+type Mapping = HashMap<(usize, String), Vec<String>>;
 
 /// What a schema says of its discriminator property.
 #[derive(Debug, Default)]
@@ -53,10 +58,11 @@ impl<'a> Converter<'a> {
         let Some(property) = property_of(base) else {
             return self.convert(base);
         };
+        let mapping = self.mapping(base);
         let mut branches = Vec::new();
         let mut all: Vec<String> = Vec::new();
         for kind in self.document.extensions_of(base, MAX_KINDS) {
-            let names = self.names(base, &kind);
+            let names = names(&mapping, &kind);
             let rule = self.pin(base, (property, &names), &kind);
             all.extend(names);
             let reference = self.named(&kind, Form::Own);
@@ -84,6 +90,10 @@ impl<'a> Converter<'a> {
             let message = format!("has more than {MAX_KINDS} extensions; only the base is checked");
             self.note(work.spot, "discriminator", message);
         }
+        if !union {
+            return Ok(());
+        }
+        let mapping = self.mapping(work.spot);
         for key in ["oneOf", "anyOf"] {
             let Some(list) = work.spot.get(key) else {
                 continue;
@@ -99,7 +109,7 @@ impl<'a> Converter<'a> {
                 if self.hides(&target) || self.hides(work.spot) {
                     continue;
                 }
-                let names = self.names(work.spot, &target);
+                let names = names(&mapping, &target);
                 let rule = self.pin(work.spot, (property, &names), &target);
                 let branch = work.out.get_mut(key).and_then(|list| list.get_mut(index));
                 if let (Some(branch), Some(_)) = (branch, &rule) {
@@ -110,24 +120,19 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    /// The values that stand for a branch: those of the mapping, or its own name.
-    fn names(&mut self, owner: &Spot<'a>, target: &Spot<'a>) -> Vec<String> {
+    /// The values of a mapping, by the schemas that they stand for.
+    fn mapping(&mut self, owner: &Spot<'a>) -> Mapping {
         let mapping = owner.get("discriminator").and_then(|all| all.get("mapping"));
-        let mut names = Vec::new();
+        let mut known = Mapping::new();
         for (name, entry) in mapping.iter().flat_map(Spot::members) {
             match self.mapped(&entry) {
-                Some(place) if (place.file, &place.pointer) == (target.file, &target.pointer) => {
-                    names.push(name.to_owned());
+                Some(place) => {
+                    known.entry((place.file, place.pointer)).or_default().push(name.to_owned());
                 }
-                Some(_) => {}
                 None => self.note(&entry, "", "leads to no schema; left out"),
             }
         }
-        if names.is_empty() {
-            let last = target.pointer.rsplit('/').next().unwrap_or_default();
-            names.push(last.replace("~1", "/").replace("~0", "~"));
-        }
-        names
+        known
     }
 
     /// The schema that an entry of a mapping names, by its name or as a reference.
@@ -204,6 +209,15 @@ impl<'a> Converter<'a> {
             self.look(&part, property, fuel, found);
         }
     }
+}
+
+/// The values that stand for a branch: those of the mapping, or its own name.
+fn names(mapping: &Mapping, target: &Spot<'_>) -> Vec<String> {
+    if let Some(names) = mapping.get(&(target.file, target.pointer.clone())) {
+        return names.clone();
+    }
+    let last = target.pointer.rsplit('/').next().unwrap_or_default();
+    vec![last.replace("~1", "/").replace("~0", "~")]
 }
 
 /// The property that a schema's discriminator names: an object in 3.x, plain text in 2.0.

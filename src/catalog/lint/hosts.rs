@@ -1,0 +1,67 @@
+//! What keeps an HTTP tool's calls from its server, or changes them on the way: its profile's egress
+//! rules and secrets against the request that it makes.
+
+use crate::catalog::{Place, Placement, Target, Tool};
+
+/// An HTTP tool whose profile lets no connection to its own server through.
+pub(super) fn unreachable_server(tool: &Tool) -> Option<String> {
+    let Target::Http(target) = &tool.target else {
+        return None;
+    };
+    let url = url::Url::parse(&target.server).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let port = url.port_or_known_default()?;
+    let rules = tool.profile.egress.as_deref().unwrap_or_default();
+    let fits = rules.iter().any(|rule| rule.port == port && rule.names(host));
+    (!fits).then(|| {
+        format!(
+            "every call will be denied: sandbox/{}.toml has no egress rule for `{host}` port {port}",
+            tool.profile.name
+        )
+    })
+}
+
+/// What a secret of the profile changes in an HTTP tool, against what its author may expect.
+pub(super) fn overruled(tool: &Tool) -> Vec<String> {
+    let Target::Http(target) = &tool.target else {
+        return Vec::new();
+    };
+    let Some((url, host, port)) = url::Url::parse(&target.server).ok().and_then(|url| {
+        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+        let port = url.port_or_known_default()?;
+        Some((url, host, port))
+    }) else {
+        return Vec::new();
+    };
+    let bound =
+        tool.profile.secrets.iter().filter(|secret| {
+            secret.hosts.iter().any(|bound| bound.host == host && bound.port == port)
+        });
+    let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let mut found = Vec::new();
+    for secret in bound {
+        let name = &secret.name;
+        if url.scheme() == "http" && !secret.plain_http && !loopback && host != "localhost" {
+            found.push(format!(
+                "every call will be denied: secret `{name}` is not sent over plain HTTP; write \
+                 https:// as the server, or `plain_http = true` for an internal network"
+            ));
+        }
+        let taken = |place: Place, wire: &str| match &secret.place {
+            Placement::Query(own) => place == Place::Query && own.eq_ignore_ascii_case(wire),
+            header => {
+                place == Place::Header
+                    && header.header().is_some_and(|own| own.eq_ignore_ascii_case(wire))
+            }
+        };
+        let arguments = target.parameters.iter().filter(|one| taken(one.place, &one.name));
+        found.extend(arguments.map(|one| {
+            format!("argument `{}` is never sent: secret `{name}` takes its place", one.argument)
+        }));
+        let fixed = target.headers.iter().filter(|(wire, _)| taken(Place::Header, wire));
+        found.extend(fixed.map(|(wire, _)| {
+            format!("header `{wire}` is never sent: secret `{name}` takes its place")
+        }));
+    }
+    found
+}
