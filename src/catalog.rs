@@ -40,7 +40,10 @@ pub use ceiling::Ceiling;
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
-pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
+pub use http::{
+    Body, Field, Follow, Format, HttpRequest, HttpTarget, Manner, Pages, Parameter, Place, Retry,
+    Shape, Style,
+};
 pub use lint::{Finding, lint};
 pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};

@@ -3,6 +3,7 @@
 mod documents;
 mod filters;
 mod folder;
+mod manner;
 mod names;
 mod policies;
 mod requests;
