@@ -33,7 +33,7 @@ pub struct HttpTarget {
     pub body: Option<Body>,
     /// Whether it is sent again, and whether further pages are fetched.
     #[serde(skip_serializing_if = "Manner::is_plain")]
-    pub manner: Manner,
+    pub manner: Box<Manner>,
 }
 
 /// One argument that is sent outside the body.
@@ -147,7 +147,7 @@ impl HttpTarget {
             headers.push(("content-type".to_owned(), content.media));
             body::encode(&content.bytes)
         });
-        let Manner { retry, pages, .. } = self.manner.clone();
+        let Manner { retry, pages, .. } = (*self.manner).clone();
         Ok(HttpRequest { method: self.method.clone(), url, headers, body_base64, retry, pages })
     }
 

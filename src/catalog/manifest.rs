@@ -122,7 +122,7 @@ fn send(
             let method = target.method.as_str();
             let safe = matches!(method, "GET" | "HEAD" | "OPTIONS");
             let idempotent = idempotent.unwrap_or(safe);
-            target.manner = manner::build(retry, pages, (method, idempotent))?;
+            target.manner = Box::new(manner::build(retry, pages, (method, idempotent))?);
             Ok((Target::Http(target), idempotent))
         }
         Target::Command(_) if retry.is_some() => {

@@ -144,7 +144,7 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Result<Tooling, Fa
     let place = |fault: Fault| format!("operations.{}.{}", found.operation, fault.place);
     let manner = manner.map_err(|fault| Fault::new(place(fault.clone()), fault.message))?;
     let cache = own.cache_ttl.or(if reads { file.cache_ttl } else { None });
-    draft.target.manner = manner;
+    draft.target.manner = Box::new(manner);
     Ok(Tooling {
         name: found.name,
         description: own.description.unwrap_or(draft.description),

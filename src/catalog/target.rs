@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::file::Fault;
 use super::http::{
-    Body, Field, Format, HttpTarget, Manner, Parameter, Piece, Place, Shape, Style, check_server,
+    Body, Field, Format, HttpTarget, Parameter, Piece, Place, Shape, Style, check_server,
     has_dot_segments, outline, pieces,
 };
 use super::manifest::declared;
@@ -122,7 +122,7 @@ pub(super) fn build(file: &HttpFile, schema: &Value) -> Result<HttpTarget, Fault
             shape: Shape::Fields(rest.into_iter().map(|name| Field::plain(name)).collect()),
             required: true,
         }),
-        manner: Manner::default(),
+        manner: Box::default(),
     })
 }
 

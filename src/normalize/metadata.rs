@@ -111,7 +111,8 @@ pub struct Metadata {
     /// Ids of the policies that permitted the call. Absent when it was not decided or denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_ids: Vec<String>,
-    /// How much of the result data holds. Absent when that is all, and in the ledger.
+    /// How much of the result data holds. Absent when that is all and every expression of the tool's
+    /// `summary_fields` matches something; always absent in the ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
 }

@@ -34,7 +34,8 @@ pub(super) fn join(content: &mut Content, more: &MorePages, tool: &Tool) {
 }
 
 fn items_of(body: &[u8], pointer: &str) -> Option<Vec<Value>> {
-    let mut page = parse(std::str::from_utf8(body).ok()?.trim()).ok()?;
+    let text = std::str::from_utf8(body).ok()?.trim_start_matches('\u{feff}');
+    let mut page = parse(text.trim()).ok()?;
     match page.pointer_mut(pointer)?.take() {
         Value::Array(items) => Some(items),
         _ => None,

@@ -139,7 +139,7 @@ fn add_key(request: &mut HttpRequest, name: &str, resolved: &Resolved) {
     let value = match &call.idempotency_key {
         Some(key) => {
             let parts = ["key", &caller.tenant, &caller.name, &resolved.tool.name, key];
-            let mut text = hex::encode(digest_of(&parts));
+            let mut text = hex::encode(digest_of(parts));
             text.truncate(32);
             text
         }

@@ -339,7 +339,11 @@ async fn a_call_is_sent_again_with_the_same_key_where_its_source_says_so() {
     let keys: BTreeSet<String> = wild
         .heads()
         .iter()
-        .map(|head| head.to_lowercase().split("idempotency-key: ").nth(1).unwrap()[..36].to_owned())
+        .map(|head| {
+            let head = head.to_lowercase();
+            let (_, rest) = head.split_once("idempotency-key: ").unwrap();
+            rest.split("\r\n").next().unwrap().to_owned()
+        })
         .collect();
     let id = reply["metadata"]["call_id"].as_str().unwrap();
     assert_eq!((wild.heads().len(), keys), (3, BTreeSet::from([id.to_owned()])));

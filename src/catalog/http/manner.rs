@@ -106,7 +106,7 @@ fn read_retry(file: &RetryFile) -> Result<Retry, Fault> {
         return Err(Fault::new("retry.attempts", message));
     }
     let pause = |place: &str, span: Option<Span>, usual: u64| {
-        let millis = span.map_or(u128::from(usual), |span| span.0.as_millis());
+        let millis = span.map_or_else(|| u128::from(usual), |span| span.0.as_millis());
         match u64::try_from(millis) {
             Ok(millis) if (1..=MAX_PAUSE_MS).contains(&millis) => Ok(millis),
             _ => {

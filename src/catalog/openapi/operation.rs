@@ -13,7 +13,7 @@ use super::report::{Note, Reason};
 use super::schema::{Converter, Direction, SENSITIVE, is_sensitive};
 use super::servers::{self, ServerSettings};
 use crate::catalog::http::{
-    Body, Field, Format, HttpTarget, Manner, Parameter, Place, Shape, has_dot_segments, outline,
+    Body, Field, Format, HttpTarget, Parameter, Place, Shape, has_dot_segments, outline,
 };
 use crate::catalog::loops;
 
@@ -97,7 +97,7 @@ pub(super) fn draft<'a>(
             parameters,
             headers,
             body,
-            manner: Manner::default(),
+            manner: Box::default(),
         },
         notes: std::mem::take(&mut converter.notes),
     })

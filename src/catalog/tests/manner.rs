@@ -12,7 +12,7 @@ http = { method = 'METHOD', url = 'https://api.example/orders' }
 
 fn folder() -> Policies {
     let policies = Policies::new();
-    policies.write("sandbox/plain.toml", "image = 'runner'\n");
+    policies.write("sandbox/plain.toml", "image = 'python'\n");
     policies
 }
 
@@ -27,7 +27,7 @@ fn read(method: &str, lines: &str) -> Result<(Manner, bool), String> {
     }
     let tool = &catalog.tools()[0];
     let Target::Http(target) = &tool.target else { panic!("{tool:?}") };
-    Ok((target.manner.clone(), tool.idempotent))
+    Ok(((*target.manner).clone(), tool.idempotent))
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_source_says_it_for_all_and_for_each_operation() {
     let catalog = policies.load();
     assert_eq!(catalog.problems(), []);
     let manner = |name: &str| match &catalog.get(name).unwrap().target {
-        Target::Http(target) => target.manner.clone(),
+        Target::Http(target) => (*target.manner).clone(),
         Target::Command(_) => panic!("{name}"),
     };
     let attempts = |name: &str| manner(name).retry.map(|retry| retry.attempts);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{code, json_of, plain, printed, reply_of};
 use crate::call::Code;
-use crate::catalog::{Follow, HttpTarget, Manner, Pages, Target, Tool};
+use crate::catalog::{Follow, HttpTarget, Pages, Target, Tool};
 use crate::normalize::{Form, Reply};
 use crate::sandbox::{EgressAttempt, End, HttpAnswer, MorePages, Outcome};
 
@@ -19,7 +19,7 @@ fn http_tool() -> Tool {
         parameters: Vec::new(),
         headers: Vec::new(),
         body: None,
-        manner: Manner::default(),
+        manner: Box::default(),
     });
     tool
 }
@@ -347,7 +347,7 @@ fn the_items_of_pages_are_one_array() {
 #[test]
 fn an_answer_whose_end_did_not_come_is_told_and_kept() {
     let mut tool = http_tool();
-    tool.risk = crate::catalog::Risk::Write;
+    (tool.risk, tool.idempotent) = (crate::catalog::Risk::Write, false);
     let headers = [("content-type", "application/x-ndjson")];
     let mut broken = outcome(200, &headers, b"{\"n\":1}\n{\"n\":2}\n{\"n");
     broken.end = End::Exited(4);

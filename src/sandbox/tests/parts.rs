@@ -374,7 +374,7 @@ fn pages_are_read_as_far_as_they_came() {
     let more = answer.pages.unwrap();
     assert_eq!((&answer.body[..], more.bodies.len()), (&b"[1,\n2]"[..], 1));
     assert_eq!((more.end.as_str(), more.next.as_deref()), ("pages", Some("http://a.test/3")));
-    let cut = read(&all[..all.find("[3]").unwrap() + 1]).unwrap();
+    let cut = read(all.get(..all.find("[3]").unwrap() + 1).unwrap()).unwrap();
     let more = cut.pages.unwrap();
     assert_eq!((&cut.body[..], more.bodies.len(), more.end.as_str()), (&b"[1,\n2]"[..], 0, ""));
     assert!(read("").is_none());

@@ -221,12 +221,12 @@ impl Read for Body {
                 match next {
                     Ok(Some(true)) => {}
                     Ok(None) if filled == 0 => {
-                        if !self.wait().map_err(broken)? {
+                        if !self.wait().map_err(|stop| broken(&stop))? {
                             break;
                         }
                     }
                     Ok(_) => break,
-                    Err(stop) if filled == 0 => return Err(broken(stop)),
+                    Err(stop) if filled == 0 => return Err(broken(&stop)),
                     Err(stop) => {
                         self.fault = Some(stop);
                         break;
@@ -249,7 +249,7 @@ impl Read for Body {
 /// Marks the fault of a body that did not come through.
 const BROKEN: io::ErrorKind = io::ErrorKind::ConnectionAborted;
 
-fn broken(stop: Stop) -> io::Error {
+fn broken(stop: &Stop) -> io::Error {
     io::Error::new(BROKEN, stop.exit().1.to_owned())
 }
 
