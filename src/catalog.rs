@@ -48,7 +48,10 @@ pub use dialect::{Dialect, Export, Loss, export, exported_name, restore};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
-pub use http::{Body, Field, Format, HttpRequest, HttpTarget, Parameter, Place, Shape, Style};
+pub use http::{
+    Body, Field, Follow, Format, HttpRequest, HttpTarget, Manner, Pages, Parameter, Place, Retry,
+    Shape, Style,
+};
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};
 pub use openapi::{ImportReport, Imported, Note, Skipped};

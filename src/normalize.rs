@@ -7,6 +7,7 @@ mod files;
 mod flags;
 mod metadata;
 mod output;
+mod pages;
 mod stream;
 mod verdict;
 mod view;
@@ -113,6 +114,7 @@ fn finish(
     metadata.media_type = content.media_type;
     metadata.charset = content.charset;
     metadata.next_link = content.next_link;
+    metadata.pages = content.pages;
     metadata.logs = content.logs;
     metadata.notes = content.notes;
     let whole;

@@ -67,7 +67,9 @@ pub use error::{Error, Lack};
 pub use facts::{EngineFacts, ImageFact, NoLimits, images, inspect_engine};
 pub use janitor::clear;
 pub use kill::Killer;
-pub use outcome::{EgressAttempt, End, GivenFile, HttpAnswer, Outcome, PoolUse, Refused};
+pub use outcome::{
+    EgressAttempt, End, GivenFile, HttpAnswer, MorePages, Outcome, PoolUse, Refused,
+};
 pub use sight::Sight;
 
 /// Longest drain.
@@ -365,7 +367,7 @@ fn remaining(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
 fn request(order: &Order, recipe: &Recipe, limits: &Limits, last: bool) -> Request {
     Request {
         nonce: uuid::Uuid::new_v4().simple().to_string(),
-        argv: order.argv.clone(),
+        argv: order.argv_within(limits.wall),
         env: order.env.clone(),
         cwd: "/tmp".to_owned(),
         wall_ms: u64::try_from(limits.wall.as_millis()).unwrap_or(u64::MAX),
@@ -408,18 +410,17 @@ fn silent(heard: &Heard, took: Duration) -> Report {
     }
 }
 
-/// Reads the HTTP client's answer off its standard output.
+/// Reads the HTTP client's answer off its standard output, as much of it as came.
 fn answer(order: &Order, end: End, stdout: Vec<u8>) -> (End, Option<HttpAnswer>, bytes::Bytes) {
+    let Some(form) = order.answer else { return (end, None, stdout.into()) };
+    let answer = order::parse_answer(stdout.into(), form);
     let end = match end {
-        End::Exited(0) if order.http => End::Exited(0),
         // The body was longer than the cap; what fits was written.
-        End::Exited(5) if order.http => End::OutputLimit,
-        end => return (end, None, stdout.into()),
-    };
-    match order::parse_answer(stdout.into()) {
-        Some(answer) => (end, Some(answer), bytes::Bytes::new()),
-        None => {
-            (End::Lost("the HTTP client wrote no answer".to_owned()), None, bytes::Bytes::new())
+        End::Exited(5) => End::OutputLimit,
+        End::Exited(0) if answer.is_none() => {
+            End::Lost("the HTTP client wrote no answer".to_owned())
         }
-    }
+        end => end,
+    };
+    (end, answer, bytes::Bytes::new())
 }

@@ -2,6 +2,7 @@
 //! taken as already checked; what would still change the meaning of a URL or a header is refused.
 
 mod body;
+pub(super) mod manner;
 mod style;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use url::Url;
 use super::error::Error;
 
 pub use body::{Body, Field, Format, Shape};
+pub use manner::{Follow, Manner, Pages, Retry};
 
 /// How a tool's arguments become an HTTP request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,9 @@ pub struct HttpTarget {
     pub headers: Vec<(String, String)>,
     /// How the body is made; `None` for a tool that never sends one.
     pub body: Option<Body>,
+    /// Whether it is sent again, and whether further pages are fetched.
+    #[serde(default, skip_serializing_if = "Manner::is_plain")]
+    pub manner: Box<Manner>,
 }
 
 /// One argument that is sent outside the body.
@@ -104,6 +109,12 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// The body in base64; `None` for none.
     pub body_base64: Option<String>,
+    /// Whether and how it may be sent again; `None` for once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// How to fetch further pages; `None` for the first alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
 }
 
 impl HttpTarget {
@@ -138,7 +149,8 @@ impl HttpTarget {
             headers.push(("content-type".to_owned(), content.media));
             body::encode(&content.bytes)
         });
-        Ok(HttpRequest { method: self.method.clone(), url, headers, body_base64 })
+        let Manner { retry, pages, .. } = (*self.manner).clone();
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body_base64, retry, pages })
     }
 
     fn at(&self, place: Place) -> impl Iterator<Item = &Parameter> {

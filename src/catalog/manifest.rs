@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::build::Tooling;
 use super::file::{Fault, locate, nearest, parse_toml, read_text};
 use super::files::{self, FilesTable};
+use super::http::manner::{self, PagesFile, RetryFile};
 use super::node::Node;
 use super::openapi::{MAX_NAME, is_legal};
 use super::target::{self, HttpFile};
@@ -35,8 +36,10 @@ struct ManifestFile {
     #[serde(default)]
     files: FilesTable,
     cache_ttl: Option<Span>,
-    #[serde(default)]
-    idempotent: bool,
+    /// Default: a GET, HEAD or OPTIONS request is, anything else is not.
+    idempotent: Option<bool>,
+    retry: Option<RetryFile>,
+    pages: Option<PagesFile>,
     repair: Option<Repair>,
     #[serde(default)]
     summary_fields: Vec<SummaryField>,
@@ -78,6 +81,8 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         (None, None) => return Err(Fault::new("", "has neither `[command]` nor `[http]`")),
         (Some(_), Some(_)) => return Err(Fault::new("", "has both `[command]` and `[http]`")),
     };
+    let (target, idempotent) =
+        send(target, file.idempotent, (file.retry.as_ref(), file.pages.as_ref()))?;
     check_aliases(&file.aliases, &input_schema)?;
     let files = files::read(file.files)?;
     if files.stdout.is_some() && output_schema.is_some() {
@@ -95,7 +100,7 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
         profile: file.profile,
         operation: None,
         risk: file.risk,
-        idempotent: file.idempotent,
+        idempotent,
         cache_ttl: file.cache_ttl.map(|span| span.0),
         repair: file.repair.unwrap_or(Repair::Safe),
         aliases: file.aliases,
@@ -105,6 +110,30 @@ pub(super) fn parse(root: &Path, stem: &str, text: &str) -> Result<Tooling, Faul
             in_flight: file.calls_in_flight.map(NonZeroU32::get),
         },
     })
+}
+
+/// The target as its requests are sent, and whether sending one twice is as good as once.
+fn send(
+    target: Target,
+    idempotent: Option<bool>,
+    (retry, pages): (Option<&RetryFile>, Option<&PagesFile>),
+) -> Result<(Target, bool), Fault> {
+    match target {
+        Target::Http(mut target) => {
+            let method = target.method.as_str();
+            let safe = matches!(method, "GET" | "HEAD" | "OPTIONS");
+            let idempotent = idempotent.unwrap_or(safe);
+            target.manner = Box::new(manner::build(retry, pages, (method, idempotent))?);
+            Ok((Target::Http(target), idempotent))
+        }
+        Target::Command(_) if retry.is_some() => {
+            Err(Fault::new("retry", "is for `[http]`; a program is run once"))
+        }
+        Target::Command(_) if pages.is_some() => {
+            Err(Fault::new("pages", "are for `[http]`; a program gives its result at once"))
+        }
+        command @ Target::Command(_) => Ok((command, idempotent.unwrap_or(false))),
+    }
 }
 
 /// A schema written inline, as JSON text, or in a file of the policies folder.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::build::Tooling;
 use super::cache::Cache;
 use super::file::{Fault, locate, nearest, parse_toml};
+use super::http::manner::{self, PagesFile, RetryFile};
 use super::openapi::{
     self, Allowed, Filter, Found, ImportReport, Origin, Read, ServerSettings, Settings,
 };
@@ -57,6 +58,8 @@ struct SourceFile {
     /// For operations that only read.
     cache_ttl: Option<Span>,
     repair: Option<Repair>,
+    /// For operations that are idempotent, and all where it names a `key_header`.
+    retry: Option<RetryFile>,
     /// Calls per second, over all callers.
     calls_per_second: Option<NonZeroU32>,
     /// Calls in flight, over all callers.
@@ -77,6 +80,8 @@ struct Particulars {
     cache_ttl: Option<Span>,
     repair: Option<Repair>,
     summary_fields: Vec<SummaryField>,
+    retry: Option<RetryFile>,
+    pages: Option<PagesFile>,
     aliases: BTreeMap<String, String>,
     /// Calls per second, over all callers.
     calls_per_second: Option<NonZeroU32>,
@@ -142,7 +147,7 @@ pub(super) fn parse(
             let particulars = own.remove(&one.operation).unwrap_or_default();
             tool(&file, one, particulars)
         })
-        .collect();
+        .collect::<Result<Vec<_>, Fault>>()?;
     Ok((tools, report))
 }
 
@@ -179,8 +184,8 @@ fn names_one(report: &ImportReport, key: &str) -> bool {
         || report.skipped.iter().any(|one| one.operation == key)
 }
 
-fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
-    let draft = found.draft;
+fn tool(file: &SourceFile, found: Found, own: Particulars) -> Result<Tooling, Fault> {
+    let mut draft = found.draft;
     let method = draft.target.method.as_str();
     let reads = matches!(method, "GET" | "HEAD" | "OPTIONS");
     let usual = match method {
@@ -189,8 +194,14 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
         _ => Risk::Write,
     };
     let idempotent = reads || matches!(method, "PUT" | "DELETE");
+    let idempotent = own.idempotent.unwrap_or(idempotent);
+    let retry = own.retry.as_ref().or(file.retry.as_ref());
+    let manner = manner::build(retry, own.pages.as_ref(), (method, idempotent));
+    let place = |fault: Fault| format!("operations.{}.{}", found.operation, fault.place);
+    let manner = manner.map_err(|fault| Fault::new(place(fault.clone()), fault.message))?;
     let cache = own.cache_ttl.or(if reads { file.cache_ttl } else { None });
-    Tooling {
+    draft.target.manner = Box::new(manner);
+    Ok(Tooling {
         name: found.name,
         description: own.description.unwrap_or(draft.description),
         input_schema: draft.input_schema,
@@ -201,7 +212,7 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
         profile: own.profile.unwrap_or_else(|| file.profile.clone()),
         operation: Some(found.operation),
         risk: own.risk.or(file.risk).unwrap_or(usual),
-        idempotent: own.idempotent.unwrap_or(idempotent),
+        idempotent,
         cache_ttl: cache.map(|span| span.0),
         repair: own.repair.or(file.repair).unwrap_or(Repair::Safe),
         aliases: own.aliases,
@@ -210,5 +221,5 @@ fn tool(file: &SourceFile, found: Found, own: Particulars) -> Tooling {
             per_second: own.calls_per_second.or(file.calls_per_second).map(NonZeroU32::get),
             in_flight: own.calls_in_flight.or(file.calls_in_flight).map(NonZeroU32::get),
         },
-    }
+    })
 }

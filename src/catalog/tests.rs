@@ -7,6 +7,7 @@ mod filters;
 mod folder;
 mod kinds;
 mod linter;
+mod manner;
 mod names;
 mod narrow;
 mod policies;

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use switchboard_runner::http::next_link;
 
 use super::charset::{Decoded, decode};
 use super::files::{self, is_binary};
@@ -10,8 +11,6 @@ use super::output::{Content, Form, in_base64, is_mostly_broken, parse, parse_com
 use super::stream::{read_events, read_lines};
 use crate::sandbox::HttpAnswer;
 
-/// Longest link that is passed on, in bytes.
-const MAX_LINK: usize = 2048;
 /// Most broken lines that are noted.
 const MAX_BROKEN: usize = 8;
 
@@ -138,22 +137,4 @@ fn in_lines(text: &str, cut: bool) -> Content {
         content.note("broken_line", format!("{} more lines", broken.len() - MAX_BROKEN));
     }
     content
-}
-
-/// The target with `rel="next"` in a `Link` header.
-fn next_link(header: &str) -> Option<String> {
-    header.split('<').skip(1).find_map(|part| {
-        let (target, parameters) = part.split_once('>')?;
-        let is_next = parameters.split([';', ',']).any(|parameter| {
-            let Some((name, value)) = parameter.split_once('=') else {
-                return false;
-            };
-            let relations = value.trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel")
-                && relations
-                    .split_ascii_whitespace()
-                    .any(|relation| relation.eq_ignore_ascii_case("next"))
-        });
-        (is_next && target.len() <= MAX_LINK).then(|| target.trim().to_owned())
-    })
 }

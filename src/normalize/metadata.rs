@@ -75,7 +75,11 @@ pub struct Metadata {
     /// The encoding an upstream's text was decoded from. Absent where there was no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<String>,
-    /// Target of the upstream's `Link` header with `rel="next"`, as it came; never followed.
+    /// Pages of the upstream's whose items are in data, for a tool that fetches pages; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u32>,
+    /// Target of the upstream's `Link` header with `rel="next"`, as it came, which is not followed; for
+    /// a tool that fetches pages, where the first page lies that is not in data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_link: Option<String>,
     /// Lines the tool printed before its result, the last 16 KiB. Absent when there are none.
@@ -107,7 +111,8 @@ pub struct Metadata {
     /// Ids of the policies that permitted the call. Absent when it was not decided or denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_ids: Vec<String>,
-    /// How much of the result data holds. Absent when that is all, and in the ledger.
+    /// How much of the result data holds. Absent when that is all and every expression of the tool's
+    /// `summary_fields` matches something; always absent in the ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
 }
@@ -133,7 +138,8 @@ pub struct Note {
     /// `invalid_json`: the output should be JSON and is not;
     /// `broken_line`: a line of a stream is not JSON and was left out;
     /// `unexpected_media_type`: the output schema promises data, but this is a page or text;
-    /// `file_absent`: a file that was promised is not there.
+    /// `file_absent`: a file that was promised is not there;
+    /// `more_pages`: there may be more items than those of the pages that were fetched.
     pub kind: String,
     /// The particulars, in words.
     pub detail: String,
@@ -152,6 +158,9 @@ pub struct Attempt {
     pub allowed: bool,
     /// Why not, or what went wrong; empty for a good one.
     pub reason: String,
+    /// Status of the upstream's answer. Absent when there was none, or the gate could not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
     /// Bytes sent by the tool.
     pub sent_bytes: u64,
     /// Bytes received by the tool.
@@ -181,6 +190,7 @@ impl Metadata {
             http_status: None,
             media_type: None,
             charset: None,
+            pages: None,
             next_link: None,
             logs: String::new(),
             stderr: String::new(),
@@ -257,6 +267,7 @@ impl From<&EgressAttempt> for Attempt {
             address: attempt.address.clone(),
             allowed: attempt.allowed,
             reason: attempt.reason.clone(),
+            status: attempt.status,
             sent_bytes: attempt.sent,
             received_bytes: attempt.received,
         }

@@ -41,6 +41,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::body::read_answer;
 use super::files::{self, Absent};
 use super::metadata::Note;
+use super::pages;
 use super::stream::read_lines;
 use crate::call::File;
 use crate::catalog::{Target, Tool};
@@ -79,6 +80,7 @@ pub(super) struct Content {
     pub(super) form: Form,
     pub(super) media_type: Option<String>,
     pub(super) charset: Option<String>,
+    pub(super) pages: Option<u32>,
     pub(super) next_link: Option<String>,
     pub(super) logs: String,
     pub(super) notes: Vec<Note>,
@@ -96,6 +98,7 @@ impl Content {
             form,
             media_type: None,
             charset: None,
+            pages: None,
             next_link: None,
             logs: String::new(),
             notes: Vec::new(),
@@ -109,6 +112,11 @@ impl Content {
         self.notes.push(Note { kind: kind.to_owned(), detail: detail.into() });
     }
 
+    /// Whether it is a page for people to read.
+    fn is_page(&self) -> bool {
+        matches!(self.media_type.as_deref(), Some("text/html" | "application/xhtml+xml"))
+    }
+
     pub(super) fn noted(&self, kind: &str) -> bool {
         self.notes.iter().any(|note| note.kind == kind)
     }
@@ -117,7 +125,13 @@ impl Content {
 /// Reads what the tool gave.
 pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
     let mut content = match (&outcome.http, &tool.target) {
-        (Some(answer), _) => read_answer(answer, outcome.end != End::Exited(0)),
+        (Some(answer), _) => {
+            let mut content = read_answer(answer, outcome.end != End::Exited(0));
+            if let Some(more) = &answer.pages {
+                pages::join(&mut content, more, tool);
+            }
+            content
+        }
         (None, Target::Command(_)) if tool.files.stdout.is_some() => {
             let name = tool.files.stdout.as_deref().unwrap_or_default();
             files::stdout(name, &outcome.stdout, is_cut(outcome))
@@ -128,7 +142,7 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
         (None, _) => read_stdout(&outcome.stdout, is_cut(outcome)),
     };
     if outcome.http.is_some()
-        && tool.output_schema.is_some()
+        && (tool.output_schema.is_some() || (content.is_page() && asks_for_json(tool)))
         && matches!(content.form, Form::Text | Form::Bytes | Form::File)
     {
         let found = content.media_type.clone().unwrap_or_else(|| "text".to_owned());
@@ -137,12 +151,21 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
     content
 }
 
+/// Whether the tool's requests say that they want JSON, as those of a document do that promises it.
+fn asks_for_json(tool: &Tool) -> bool {
+    let Target::Http(target) = &tool.target else { return false };
+    let wants = |(name, value): &(String, String)| name == "accept" && value.contains("json");
+    target.headers.iter().any(wants)
+}
+
 /// Whether the tool wrote more than the outcome holds.
 pub(super) fn is_cut(outcome: &Outcome) -> bool {
     let longer = |written: u64, kept: usize| u64::try_from(kept).is_ok_and(|kept| written > kept);
     outcome.end == End::OutputLimit
         // The answer of an HTTP tool was moved out of its standard output.
         || (outcome.http.is_none() && longer(outcome.stdout_bytes, outcome.stdout.len()))
+        // An answer whose end did not come.
+        || (outcome.http.is_some() && outcome.end != End::Exited(0))
         || longer(outcome.stderr_bytes, outcome.stderr.len())
 }
 

@@ -41,7 +41,7 @@ pub(super) fn judge(tool: &Tool, outcome: &Outcome, content: &Content) -> Option
     match &outcome.end {
         End::Exited(0) => judge_result(tool, outcome, content),
         End::Exited(code) => Some(denied(tool, outcome).unwrap_or_else(|| {
-            unreached(tool, outcome).unwrap_or_else(|| {
+            broken_off(tool, outcome).or_else(|| unreached(tool, outcome)).unwrap_or_else(|| {
                 let hint = match code {
                     126 => ", the shell's sign for a program that may not be run",
                     127 => ", the shell's sign for a program that is not there",
@@ -168,6 +168,21 @@ fn denied(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
     ))
 }
 
+/// The fault of an answer whose end did not come; what came is data.
+fn broken_off(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
+    let answer = outcome.http.as_ref()?;
+    let why = String::from_utf8_lossy(&outcome.stderr);
+    let why: String = why.trim().chars().take(200).collect();
+    Some(
+        Fault::of(
+            Code::UpstreamError,
+            "the upstream's answer broke off or could not be unpacked: data holds what came",
+            json!({"http_status": answer.status, "reason": why}),
+        )
+        .retryable(repeatable(tool)),
+    )
+}
+
 /// The fault of an HTTP tool that got no answer.
 fn unreached(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
     let Target::Http(target) = &tool.target else {
@@ -251,10 +266,10 @@ fn cause(status: u16) -> &'static str {
     }
 }
 
-/// The seconds of a `Retry-After` header; a date is not read.
+/// The wait that a `Retry-After` header asks for.
 fn retry_after(answer: &HttpAnswer) -> Option<Duration> {
-    let seconds = header(answer, "retry-after")?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_WAIT))
+    let asked = switchboard_runner::http::retry_after(|name| header(answer, name))?;
+    Some(asked.min(MAX_WAIT))
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::pool::Who;
-use super::{Error, HttpAnswer};
-use crate::call::File;
-use crate::catalog::{Command, Profile, Stdin, Target, Tool};
+use super::{Error, HttpAnswer, MorePages};
+use crate::call::{File, digest_of};
+use crate::catalog::{Command, HttpRequest, Profile, Resolved, Stdin, Target, Tool};
 use crate::policy::Authorized;
 
 const HOME: &str = "/tmp";
@@ -38,10 +38,19 @@ pub(super) struct Order {
     pub(super) wanted: Vec<String>,
     /// Bytes of those together, at most.
     pub(super) wanted_bytes: u64,
-    /// Standard output is an HTTP answer.
-    pub(super) http: bool,
+    /// Standard output is an HTTP answer, in this form.
+    pub(super) answer: Option<Form>,
     /// When the caller stops waiting.
     pub(super) deadline: Option<Instant>,
+}
+
+/// In which form the HTTP client gives an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A head line, and the body until the end.
+    Single,
+    /// For each page a head line that tells its length, and its body; at last a line of its own.
+    Pages,
 }
 
 /// Who may share a container of the worker tier: calls of one tool source for one tenant.
@@ -59,22 +68,26 @@ impl Order {
         let tool: &Tool = &resolved.tool;
         let arguments = &checked.arguments;
         let call = &resolved.admitted.call;
-        let (argv, env, stdin, http) = match &tool.target {
+        let (argv, env, stdin, answer) = match &tool.target {
             Target::Command(command) => (
                 fill(&command.argv, &arguments.value)?,
                 environment(&command.env),
                 input(command, &arguments.value)?,
-                false,
+                None,
             ),
             Target::Http(target) => {
-                let request = target
+                let mut request = target
                     .request(&arguments.value)
                     .map_err(|error| refused("", &error.to_string()))?;
+                if let Some(name) = &target.manner.key_header {
+                    add_key(&mut request, name, resolved);
+                }
                 let stdin = serde_json::to_vec(&request)
                     .map_err(|error| refused("", &error.to_string()))?;
                 let cap = tool.profile.limits.output.to_string();
                 let argv = CLIENT.map(str::to_owned).into_iter().chain([cap]).collect();
-                (argv, environment(&BTreeMap::new()), stdin, true)
+                let form = if request.pages.is_some() { Form::Pages } else { Form::Single };
+                (argv, environment(&BTreeMap::new()), stdin, Some(form))
             }
         };
         let wanted = tool.files.wanted(&call.output_files).to_vec();
@@ -98,10 +111,41 @@ impl Order {
                 (true, _) | (_, None) => 0,
             },
             wanted,
-            http,
+            answer,
             deadline: call.deadline,
         })
     }
+}
+
+impl Order {
+    /// The command line; the HTTP client is told how long it has.
+    pub(super) fn argv_within(&self, wall: Duration) -> Vec<String> {
+        let mut argv = self.argv.clone();
+        if self.answer.is_some() {
+            argv.extend(["--within".to_owned(), wall.as_millis().to_string()]);
+        }
+        argv
+    }
+}
+
+/// Adds the header that makes a repeat safe: equal for the attempts of a call, and for calls of one
+/// caller that have the same key of their own.
+fn add_key(request: &mut HttpRequest, name: &str, resolved: &Resolved) {
+    if request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        return;
+    }
+    let call = &resolved.admitted.call;
+    let caller = &resolved.admitted.caller;
+    let value = match &call.idempotency_key {
+        Some(key) => {
+            let parts = ["key", &caller.tenant, &caller.name, &resolved.tool.name, key];
+            let mut text = hex::encode(digest_of(parts));
+            text.truncate(32);
+            text
+        }
+        None => call.id.to_string(),
+    };
+    request.headers.push((name.to_owned(), value));
 }
 
 /// Replaces each element that is exactly `{/pointer}` by the argument there.
@@ -170,20 +214,47 @@ fn refused(pointer: &str, reason: &str) -> Error {
 struct Head {
     status: u16,
     headers: Vec<(String, String)>,
+    /// Bytes of the body, where another page can follow.
+    #[serde(default)]
+    bytes: usize,
 }
 
-/// Reads what the HTTP client wrote: one line of JSON with status and headers, then the body.
-pub(super) fn parse_answer(mut stdout: Bytes) -> Option<HttpAnswer> {
-    let end = stdout.iter().position(|byte| *byte == b'\n')?;
-    let line = stdout.split_to(end);
-    let Head { status, headers } = serde_json::from_slice(&line).ok()?;
-    stdout.advance(1);
-    Some(HttpAnswer {
-        status,
-        headers: headers
-            .into_iter()
-            .map(|(name, value)| (name.to_ascii_lowercase(), value))
-            .collect(),
-        body: stdout,
-    })
+#[derive(Deserialize)]
+struct Last {
+    end: String,
+    next: Option<String>,
+}
+
+/// The first line of what is left, without its end.
+fn take_line(rest: &mut Bytes) -> Option<Bytes> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let line = rest.split_to(end);
+    rest.advance(1);
+    Some(line)
+}
+
+/// Reads what the HTTP client wrote: one line of JSON with status and headers, then the body. What an
+/// end from outside cut off is missing.
+pub(super) fn parse_answer(mut stdout: Bytes, form: Form) -> Option<HttpAnswer> {
+    let line = take_line(&mut stdout)?;
+    let Head { status, headers, bytes } = serde_json::from_slice(&line).ok()?;
+    let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
+    let headers = headers.into_iter().map(lower).collect();
+    if form == Form::Single {
+        return Some(HttpAnswer { status, headers, body: stdout, pages: None });
+    }
+    let body = stdout.split_to(bytes.min(stdout.len()));
+    let mut more = MorePages { bodies: Vec::new(), end: String::new(), next: None };
+    while let Some(line) = take_line(&mut stdout) {
+        match serde_json::from_slice::<Last>(&line) {
+            Ok(Last { end, next }) => (more.end, more.next) = (end, next),
+            Err(_) => match serde_json::from_slice::<Head>(&line) {
+                Ok(head) if head.bytes <= stdout.len() => {
+                    more.bodies.push(stdout.split_to(head.bytes));
+                }
+                Ok(_) | Err(_) => break,
+            },
+        }
+    }
+    Some(HttpAnswer { status, headers, body, pages: Some(more) })
 }

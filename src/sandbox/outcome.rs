@@ -113,6 +113,9 @@ pub struct EgressAttempt {
     pub reason: String,
     /// Names of the secrets that were sent with it.
     pub secrets: Vec<String>,
+    /// Status of the upstream's answer; `None` when there was none, or nobody could read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
     /// Microseconds from the first byte of the attempt to its end.
     pub duration_us: u64,
     /// Bytes sent by the tool.
@@ -130,4 +133,17 @@ pub struct HttpAnswer {
     pub headers: Vec<(String, String)>,
     /// The body, decompressed, up to the output cap.
     pub body: Bytes,
+    /// What came behind the first page, for a tool that fetches pages.
+    pub pages: Option<MorePages>,
+}
+
+/// Further pages of an upstream's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MorePages {
+    /// Their bodies, in order.
+    pub bodies: Vec<Bytes>,
+    /// Why there is no further one, as the client says; empty when it was ended before it could.
+    pub end: String,
+    /// Where the next one lies, when that is known and it was not fetched.
+    pub next: Option<String>,
 }

@@ -86,7 +86,7 @@ fn read(line: &[u8], ask: &Ask) -> Result<proto::GetResultResponse, Unread> {
         total: wide(page.total),
         next_first: wide(page.next_first),
         origin: origin.as_ref().map(self::origin),
-        content: page.content.into(),
+        content: page.content,
         media_type: page.media_type,
     })
 }

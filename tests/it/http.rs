@@ -1,10 +1,11 @@
 //! Tools of an OpenAPI document: a request from a sandbox, through the gate, to a real server.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -255,4 +256,184 @@ async fn a_large_document_is_imported_whole_while_the_daemon_answers() {
     assert_eq!(code(&reply), "EGRESS_DENIED", "it is called like any other: {reply:#}");
     let reply = daemon.call("listThing7", &json!({ "page": 1001 })).await;
     assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "{reply:#}");
+}
+
+/// A server that answers by the path: what it heard is kept.
+struct Wild {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+/// What the server does with one connection, once it has the head of a message.
+type Act = fn(&str, &mut TcpStream, usize) -> std::io::Result<()>;
+
+impl Wild {
+    fn start(act: Act) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = Arc::clone(&heads);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, heard) = (stream.unwrap(), Arc::clone(&heard));
+                std::thread::spawn(move || {
+                    let (mut head, mut byte) = (Vec::new(), [0]);
+                    while !head.ends_with(b"\r\n\r\n") {
+                        if !stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                            return;
+                        }
+                        head.push(byte[0]);
+                    }
+                    let head = String::from_utf8_lossy(&head).into_owned();
+                    let count = {
+                        let mut heads = heard.lock().unwrap();
+                        heads.push(head.clone());
+                        heads.len()
+                    };
+                    // A client that goes away is what some of the tests want.
+                    drop(act(&head, &mut stream, count));
+                });
+            }
+        });
+        Self { port, heads }
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
+    /// A daemon with a tool `wild` that asks this server, and these lines in its manifest.
+    async fn daemon(&self, method: &str, lines: &str) -> Daemon {
+        let port = self.port.to_string();
+        let manifest = format!(
+            "description = 'Asks a server of the tests.'\nrisk = 'read'\nprofile = 'orders'\n\
+             input_schema = {{ type = 'object', properties = {{ n = {{ type = 'integer' }} }} }}\n\
+             http = {{ method = '{method}', url = 'http://127.0.0.1:{port}/wild' }}\n{lines}\n"
+        );
+        Setup::new()
+            .policy("tools/wild.toml", &manifest)
+            .edit("sandbox/orders.toml", "18080", &port)
+            .start()
+            .await
+    }
+}
+
+fn respond(stream: &mut TcpStream, head: &str, body: &str) -> std::io::Result<()> {
+    let length = body.len();
+    write!(stream, "HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_sent_again_with_the_same_key_where_its_source_says_so() {
+    let wild = Wild::start(|_, stream, count| match count {
+        1 => respond(stream, "503 Busy\r\nRetry-After: 0", "{\"try\":\"later\"}"),
+        // Closed before a byte of an answer.
+        2 => Ok(()),
+        _ => respond(stream, "201 Created\r\nContent-Type: application/json", "{\"id\":7}"),
+    });
+    let retry = "[retry]\nattempts = 4\nbackoff = '5ms'\nkey_header = 'Idempotency-Key'";
+    let daemon = wild.daemon("POST", retry).await;
+    let reply = daemon.call("wild", &json!({ "n": 1 })).await;
+    assert_eq!(code(&reply), "SUCCESS", "{reply:#}");
+    assert_eq!((&reply["data"]["id"], &reply["metadata"]["http_status"]), (&json!(7), &json!(201)));
+    let keys: BTreeSet<String> = wild
+        .heads()
+        .iter()
+        .map(|head| {
+            let head = head.to_lowercase();
+            let (_, rest) = head.split_once("idempotency-key: ").unwrap();
+            rest.split("\r\n").next().unwrap().to_owned()
+        })
+        .collect();
+    let id = reply["metadata"]["call_id"].as_str().unwrap();
+    assert_eq!((wild.heads().len(), keys), (3, BTreeSet::from([id.to_owned()])));
+    let tried = reply["metadata"]["egress"].as_array().unwrap();
+    let statuses: Vec<&Value> = tried.iter().map(|attempt| &attempt["status"]).collect();
+    assert_eq!(statuses, [&json!(503), &Value::Null, &json!(201)], "{reply:#}");
+
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let shown = daemon.cli(&["ledger", "show", "--json", "--config", &config, id]);
+    let entry: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(entry["facts"]["run"]["egress"].as_array().unwrap().len(), 3, "{entry:#}");
+    assert_eq!(entry["facts"]["run"]["egress"][0]["status"], 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_word_of_its_source_a_call_is_sent_once() {
+    let wild = Wild::start(|_, stream, _| respond(stream, "503 Busy\r\nRetry-After: 0", ""));
+    let daemon = wild.daemon("POST", "[retry]\nattempts = 5").await;
+    let reply = daemon.call("wild", &json!({})).await;
+    assert_eq!((code(&reply), wild.heads().len()), ("UPSTREAM_ERROR", 1), "no key, not idempotent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_fetched_where_the_source_says_so() {
+    let wild = Wild::start(|head, stream, _| {
+        let page: u32 = match head.split_once("page=") {
+            Some((_, rest)) => rest.split([' ', '&']).next().unwrap().parse().unwrap(),
+            None => 1,
+        };
+        let next = format!("/wild?n=5&page={}", page + 1);
+        let body = json!({"rows": [page * 10, page * 10 + 1], "next": next}).to_string();
+        respond(stream, "200 OK\r\nContent-Type: application/json", &body)
+    });
+    let pages = "[pages]\nurl = '/next'\nitems = '/rows'\nmax_pages = 3";
+    let daemon = wild.daemon("GET", pages).await;
+    let reply = daemon.call("wild", &json!({ "n": 5 })).await;
+    assert_eq!(code(&reply), "SUCCESS", "{reply:#}");
+    assert_eq!(reply["data"]["rows"], json!([10, 11, 20, 21, 30, 31]));
+    let metadata = &reply["metadata"];
+    assert_eq!((&metadata["pages"], &metadata["output_truncated"]), (&json!(3), &json!(true)));
+    assert_eq!(metadata["notes"][0]["kind"], "more_pages", "{reply:#}");
+    let next = format!("http://127.0.0.1:{}/wild?n=5&page=4", wild.port);
+    assert_eq!((&metadata["next_link"], wild.heads().len()), (&json!(next), 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_end_gives_what_came_until_the_limit() {
+    let wild = Wild::start(|head, stream, _| {
+        if head.contains("n=2") {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")?;
+        } else if head.contains("n=1") {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")?;
+        } else {
+            write!(stream, "HTTP/1.1 200 OK\r\n\r\n")?;
+            // Silence, until the other side is gone.
+            return stream.read(&mut [0]).map(drop);
+        }
+        loop {
+            let piece = if head.contains("n=2") { "1," } else { "data: tick\n\n" };
+            stream.write_all(piece.as_bytes())?;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let daemon = wild.daemon("GET", "").await;
+    let daemon_ref = &daemon;
+    let ask = |n: u64| async move { daemon_ref.call("wild", &json!({ "n": n })).await };
+    let (events, drip, silence) = tokio::join!(ask(1), ask(2), ask(3));
+    for reply in [&events, &drip, &silence] {
+        assert_eq!(code(reply), "TOOL_TIMEOUT", "{reply:#}");
+        assert_eq!(reply["metadata"]["http_status"], 200, "{reply:#}");
+        assert_eq!(reply["metadata"]["output_truncated"], true);
+    }
+    assert!(events["data"].as_array().unwrap().len() > 5, "{events:#}");
+    assert_eq!(events["data"][0]["data"], "tick");
+    assert!(drip["data"].as_str().unwrap().starts_with("[1,1,"), "{drip:#}");
+    assert!(silence["data"].is_null());
+    // Nothing is held on to: far more calls than there are places go through.
+    let more = futures::future::join_all((0..6).map(|_| ask(1))).await;
+    assert!(more.iter().all(|reply| code(reply) == "TOOL_TIMEOUT"), "{more:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_is_an_error_with_what_came() {
+    let wild = Wild::start(|_, stream, _| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: 500";
+        write!(stream, "{head}\r\n\r\n{{\"n\":1}}\n{{\"n\":2}}\n{{\"n\"")
+    });
+    let daemon = wild.daemon("GET", "").await;
+    let reply = daemon.call("wild", &json!({})).await;
+    assert_eq!(code(&reply), "UPSTREAM_ERROR", "{reply:#}");
+    assert_eq!(reply["data"], json!([{"n": 1}, {"n": 2}]));
+    assert!(reply["error"]["message"].as_str().unwrap().contains("broke off"), "{reply:#}");
 }

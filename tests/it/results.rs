@@ -132,6 +132,9 @@ async fn what_a_marker_leaves_out_is_read_by_its_pointer() {
     }
     let other = daemon.cli(&["call", "probe.summed", &json!({"value": 1}).to_string()]);
     let other: Value = serde_json::from_slice(&other.stdout).unwrap();
+    let line = ["call", "text.stats", r#"{"text":"a"}"#, "--max-tokens", "40", "--full"];
+    let short: Value = serde_json::from_slice(&daemon.cli(&line).stdout).unwrap();
+    assert_eq!(short["status"], "success", "{short:#}");
     let others = other["metadata"]["call_id"].as_str().unwrap();
     assert_eq!(wrong(at(others, "/data")).await.code(), tonic::Code::NotFound, "another caller's");
 }

@@ -3,7 +3,10 @@
 //! the body on standard output. TLS, rules and secrets are the gate's; it knows none of them.
 
 mod answer;
+mod coding;
 mod location;
+mod pages;
+mod retry;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +17,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +25,9 @@ use serde::Deserialize;
 
 use answer::{Answer, read_answer};
 use location::{Next, Url};
+pub use pages::{Follow, Pages, next_link};
+use retry::{Patience, is_passing};
+pub use retry::{Retry, retry_after};
 
 /// Redirects that are followed, at most.
 pub const MOST_REDIRECTS: usize = 5;
@@ -43,6 +50,21 @@ pub struct Call {
     pub headers: Vec<(String, String)>,
     /// The body in base64; `None` for none.
     pub body_base64: Option<String>,
+    /// Whether and how it may be sent again; `None` for once.
+    #[serde(default)]
+    pub retry: Option<Retry>,
+    /// How to fetch further pages; `None` for the first alone.
+    #[serde(default)]
+    pub pages: Option<Pages>,
+}
+
+/// What a call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of standard output in all.
+    pub output: u64,
+    /// Time until the call is ended from outside; no pause and no page is begun that would not fit.
+    pub within: Option<Duration>,
 }
 
 /// Why there is no complete answer; the message is one line for standard error.
@@ -69,7 +91,7 @@ impl Stop {
     }
 }
 
-/// Runs the mode; `runner http [--max-output BYTES]`. Exits 0 whatever the HTTP status.
+/// Runs the mode; `runner http [--max-output BYTES] [--within MILLISECONDS]`. Exits 0 whatever the HTTP status.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(2).collect();
     let proxy = std::env::var_os("HTTP_PROXY");
@@ -91,13 +113,8 @@ pub fn serve(arguments: &[OsString], proxy: &str) -> ExitCode {
 }
 
 fn run_process(arguments: &[OsString], proxy: &str) -> Result<(), Stop> {
-    let most = match arguments {
-        [] => Some(DEFAULT_OUTPUT),
-        [flag, bytes] if flag == "--max-output" => bytes.to_str().and_then(|b| b.parse().ok()),
-        _ => None,
-    };
-    let usage = || Stop::Usage("usage: runner http [--max-output BYTES] < call.json".to_owned());
-    let most = most.ok_or_else(usage)?;
+    let usage = "usage: runner http [--max-output BYTES] [--within MILLISECONDS] < call.json";
+    let bounds = read_bounds(arguments).ok_or_else(|| Stop::Usage(usage.to_owned()))?;
     let mut text = Vec::new();
     io::stdin()
         .lock()
@@ -111,52 +128,107 @@ fn run_process(arguments: &[OsString], proxy: &str) -> Result<(), Stop> {
         .try_clone_to_owned()
         .map(File::from)
         .map_err(|error| Stop::Usage(format!("there is no standard output: {error}")))?;
-    run(call, proxy, most, &mut out)
+    run(call, proxy, bounds, &mut out)
 }
 
-/// Sends `call` by way of `proxy` (`http://host:port`) and writes the answer to `out`, at most
-/// `most` bytes in all.
+fn read_bounds(arguments: &[OsString]) -> Option<Bounds> {
+    let mut bounds = Bounds { output: DEFAULT_OUTPUT, within: None };
+    for pair in arguments.chunks(2) {
+        let [flag, number] = pair else { return None };
+        let number = number.to_str()?.parse().ok()?;
+        match flag.to_str()? {
+            "--max-output" => bounds.output = number,
+            "--within" => bounds.within = Some(Duration::from_millis(number)),
+            _ => return None,
+        }
+    }
+    Some(bounds)
+}
+
+/// Sends `call` by way of `proxy` (`http://host:port`) and writes the answer to `out`, within
+/// `bounds`.
 ///
 /// Redirects are followed [`MOST_REDIRECTS`] times, each hop through the gate: 303 as GET (HEAD
 /// stays), 307 and 308 with method and body, 301 and 302 for GET and HEAD only. Any other redirect
 /// is the answer. To another origin go only the headers that tell nothing of the caller.
-pub fn run(call: Call, proxy: &str, most: u64, out: &mut impl Write) -> Result<(), Stop> {
+///
+/// With [`Call::retry`] a hop is sent again when the upstream gave no byte of an answer, or answered
+/// 429, 502, 503 or 504; `Retry-After` is honoured where the time allows.
+pub fn run(call: Call, proxy: &str, bounds: Bounds, out: &mut impl Write) -> Result<(), Stop> {
     let address = proxy
         .strip_prefix("http://")
         .map(|rest| rest.trim_end_matches('/'))
         .filter(|address| !address.is_empty())
         .ok_or_else(|| Stop::Usage("`HTTP_PROXY` names no egress port".to_owned()))?;
+    let mut courier = Courier { address, patience: Patience::new(call.retry, bounds.within) };
+    let pages = call.pages.clone();
     let mut hop = Hop::new(call)?;
-    for redirects in 0..=MOST_REDIRECTS {
-        let answer = hop
-            .send(address)
-            .and_then(|mut answer| answer.check_mark().map(|()| answer))
-            .map_err(|stop| if redirects > 0 { hop.name(stop) } else { stop })?;
-        let Some(next) = answer.redirect() else {
-            return answer.write(most.saturating_sub(RESERVE), out);
-        };
-        let method = match (answer.status, hop.method.as_str()) {
-            (303, "HEAD") | (301 | 302, "HEAD") => "HEAD",
-            (303, _) | (301 | 302, "GET") => "GET",
-            (307 | 308, method) => method,
-            _ => return answer.write(most.saturating_sub(RESERVE), out),
-        }
-        .to_owned();
-        match hop.url.join(&next) {
-            Next::Url(url) => hop.turn(url, method)?,
-            Next::Foreign => {
-                let shown = next.chars().take(255).collect::<String>();
-                return Err(Stop::Denied(format!(
-                    "redirect to `{shown}` refused: it is neither http nor https"
-                )));
+    match pages {
+        Some(pages) => pages::walk(&mut courier, hop, &pages, (bounds.output, out)),
+        None => courier.fetch(&mut hop)?.write(bounds.output.saturating_sub(RESERVE), out),
+    }
+}
+
+/// Carries requests to the gate, and again where that is declared.
+#[derive(Debug)]
+struct Courier<'a> {
+    address: &'a str,
+    patience: Patience,
+}
+
+impl Courier<'_> {
+    /// The answer at the end of the redirects.
+    fn fetch(&mut self, hop: &mut Hop) -> Result<Answer, Stop> {
+        for redirects in 0..=MOST_REDIRECTS {
+            let answer = self.send(hop);
+            let answer =
+                answer.map_err(|stop| if redirects > 0 { hop.name(stop) } else { stop })?;
+            let Some(next) = answer.redirect() else { return Ok(answer) };
+            let method = match (answer.status, hop.method.as_str()) {
+                (303, "HEAD") | (301 | 302, "HEAD") => "HEAD",
+                (303, _) | (301 | 302, "GET") => "GET",
+                (307 | 308, method) => method,
+                _ => return Ok(answer),
             }
-            Next::Malformed => return answer.write(most.saturating_sub(RESERVE), out),
+            .to_owned();
+            match hop.url.join(&next) {
+                Next::Url(url) => hop.turn(url, method)?,
+                Next::Foreign => {
+                    let shown = next.chars().take(255).collect::<String>();
+                    return Err(Stop::Denied(format!(
+                        "redirect to `{shown}` refused: it is neither http nor https"
+                    )));
+                }
+                Next::Malformed => return Ok(answer),
+            }
+        }
+        Err(Stop::Failed(format!(
+            "more than {MOST_REDIRECTS} redirects; the last led to `{}`",
+            hop.url.without_query()
+        )))
+    }
+
+    /// One hop, as often as it may be sent.
+    fn send(&mut self, hop: &Hop) -> Result<Answer, Stop> {
+        loop {
+            let mut answer = hop.send(self.address)?;
+            let mark = answer.mark();
+            let asked = match &mark {
+                Some(mark) if mark.denied => None,
+                Some(_) => Some(None),
+                None => is_passing(answer.status).then(|| answer.retry_after()),
+            };
+            let Some(pause) = asked.and_then(|asked| self.patience.pause(asked)) else {
+                return match mark {
+                    Some(mark) if mark.denied => Err(Stop::Denied(mark.line)),
+                    Some(mark) => Err(Stop::Failed(mark.line)),
+                    None => Ok(answer),
+                };
+            };
+            drop(answer);
+            std::thread::sleep(pause);
         }
     }
-    Err(Stop::Failed(format!(
-        "more than {MOST_REDIRECTS} redirects; the last led to `{}`",
-        hop.url.without_query()
-    )))
 }
 
 /// One request on its way.

@@ -100,6 +100,7 @@ pub(super) fn draft<'a>(
             parameters,
             headers,
             body,
+            manner: Box::default(),
         },
         digest: String::new(),
         notes: std::mem::take(&mut converter.notes),

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::{code, json_of, plain, printed, reply_of};
 use crate::call::Code;
-use crate::catalog::{HttpTarget, Target, Tool};
+use crate::catalog::{Follow, HttpTarget, Pages, Target, Tool};
 use crate::normalize::{Form, Reply};
-use crate::sandbox::{EgressAttempt, End, HttpAnswer, Outcome};
+use crate::sandbox::{EgressAttempt, End, HttpAnswer, MorePages, Outcome};
 
 fn http_tool() -> Tool {
     let mut tool = plain();
@@ -19,6 +19,7 @@ fn http_tool() -> Tool {
         parameters: Vec::new(),
         headers: Vec::new(),
         body: None,
+        manner: Box::default(),
     });
     tool
 }
@@ -30,6 +31,7 @@ fn outcome(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Outcome {
             status,
             headers: headers.collect(),
             body: Bytes::copy_from_slice(body),
+            pages: None,
         }),
         ..printed("")
     }
@@ -111,8 +113,10 @@ fn what_passes_soon_is_retryable() {
     }
     let busy = json_of(&answer(429, &[("retry-after", "7")], b""));
     assert_eq!(busy["metadata"]["retry_after_ms"].to_string(), "7000");
-    let dated = answer(503, &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")], b"");
-    assert_eq!(dated.metadata.retry_after_ms, None);
+    let date = ("date", "Fri, 31 Dec 1999 23:59:29 GMT");
+    let dated = answer(503, &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT"), date], b"");
+    assert_eq!(json_of(&dated)["metadata"]["retry_after_ms"].to_string(), "30000");
+    assert_eq!(answer(503, &[("retry-after", "soon")], b"").metadata.retry_after_ms, None);
 }
 
 #[test]
@@ -299,12 +303,92 @@ fn the_next_page_is_named_and_nothing_is_fetched() {
     assert_eq!(typed("application/json", body).data["next"], "https://a.test.evil.test/p2");
 }
 
+fn paged(bodies: &[&str], end: &str, next: Option<&str>) -> Reply {
+    let mut tool = http_tool();
+    if let Target::Http(target) = &mut tool.target {
+        let rule =
+            Pages { next: Follow::Link, items: "/items".to_owned(), max_pages: 9, max_items: 90 };
+        target.manner.pages = Some(rule);
+    }
+    let link = [("content-type", "application/json"), ("link", "</p2>; rel=next")];
+    let mut outcome = outcome(200, &link, bodies[0].as_bytes());
+    let later = bodies[1..].iter().map(|body| Bytes::copy_from_slice(body.as_bytes()));
+    let more =
+        MorePages { bodies: later.collect(), end: end.to_owned(), next: next.map(str::to_owned) };
+    outcome.http.as_mut().unwrap().pages = Some(more);
+    reply_of(tool, outcome)
+}
+
+#[test]
+fn the_items_of_pages_are_one_array() {
+    let first = r#"{"total":3,"items":[9007199254740993]}"#;
+    let all = paged(&[first, r#"{"items":[1.10,"b"],"total":3}"#], "last", None);
+    assert_eq!(all.data.to_string(), r#"{"total":3,"items":[9007199254740993,1.10,"b"]}"#);
+    let metadata = &all.metadata;
+    assert_eq!((metadata.pages, metadata.next_link.as_deref()), (Some(2), None));
+    assert!(note_kinds(&all).is_empty() && !metadata.output_truncated && all.cacheable());
+
+    for (bodies, end, pages) in [
+        (&[first, r#"{"items":[2]}"#][..], "pages", 2),
+        (&[first], "elsewhere", 1),
+        (&[first, "not json", r#"{"items":[2]}"#], "last", 1),
+        (&[first, r#"{"rows":[2]}"#], "last", 1),
+        (&[first], "", 1),
+    ] {
+        let some = paged(bodies, end, Some("https://api.example/p9"));
+        assert_eq!(code(&some), None);
+        assert_eq!(some.metadata.pages, Some(pages), "{bodies:?}");
+        assert_eq!(note_kinds(&some), ["more_pages"]);
+        assert_eq!(some.metadata.next_link.as_deref(), Some("https://api.example/p9"));
+        assert!(some.metadata.output_truncated && !some.cacheable());
+    }
+}
+
+#[test]
+fn an_answer_whose_end_did_not_come_is_told_and_kept() {
+    let mut tool = http_tool();
+    (tool.risk, tool.idempotent) = (crate::catalog::Risk::Write, false);
+    let headers = [("content-type", "application/x-ndjson")];
+    let mut broken = outcome(200, &headers, b"{\"n\":1}\n{\"n\":2}\n{\"n");
+    broken.end = End::Exited(4);
+    broken.stderr = Bytes::from_static(b"the body of the answer broke off\n");
+    let reply = reply_of(tool, broken.clone());
+    assert_eq!(code(&reply), Some(Code::UpstreamError));
+    let error = reply.error.as_ref().unwrap();
+    assert_eq!(error.details["reason"], "the body of the answer broke off");
+    assert!(!error.retryable, "it may have had its effect");
+    assert_eq!(reply.data, json!([{"n": 1}, {"n": 2}]));
+    assert!(reply.metadata.output_truncated);
+    for end in [End::Timeout, End::OutputLimit] {
+        broken.end = end;
+        let reply = reply_of(http_tool(), broken.clone());
+        assert_eq!(reply.data, json!([{"n": 1}, {"n": 2}]));
+        assert!(reply.metadata.output_truncated && reply.metadata.notes.is_empty());
+    }
+}
+
+#[test]
+fn a_page_for_people_is_no_plain_success_where_json_was_asked_for() {
+    let page = b"<!doctype html><title>Sign in</title>";
+    let html = [("content-type", "text/html; charset=utf-8")];
+    let mut tool = http_tool();
+    assert!(note_kinds(&reply_of(tool.clone(), outcome(200, &html, page))).is_empty());
+    if let Target::Http(target) = &mut tool.target {
+        target.headers.push(("accept".to_owned(), "application/json".to_owned()));
+    }
+    let reply = reply_of(tool.clone(), outcome(200, &html, page));
+    assert_eq!(note_kinds(&reply), ["unexpected_media_type"]);
+    assert!(!reply.cacheable());
+    assert!(note_kinds(&reply_of(tool, outcome(200, &[], b"{}"))).is_empty());
+}
+
 #[test]
 fn no_answer_is_the_fault_of_gate_or_upstream() {
     let mut denied = printed("");
     denied.end = End::Exited(1);
     denied.egress = vec![EgressAttempt {
         secrets: Vec::new(),
+        status: None,
         duration_us: 1,
         host: "api.example".to_owned(),
         port: 443,

@@ -16,6 +16,7 @@ fn ended(end: End, stdout: &'static str) -> Outcome {
 fn attempt(host: &str, allowed: bool) -> EgressAttempt {
     EgressAttempt {
         secrets: Vec::new(),
+        status: None,
         duration_us: 1,
         host: host.to_owned(),
         port: 443,

@@ -86,6 +86,7 @@ fn a_reply_names_where_it_comes_from_and_what_it_brings_in() {
         allowed,
         reason: String::new(),
         secrets: Vec::new(),
+        status: None,
         duration_us: 1,
         sent: 1,
         received: 1,

@@ -153,6 +153,7 @@ impl Exchange<'_> {
                 sink.flush().await?;
             }
         };
+        self.meter.answered(answered.status);
         let endless = matches!(answered.framing, Framing::Chunked | Framing::Close);
         let chunk = endless && self.asked.modern;
         let keep = self.asked.keep && progress.uploaded.load(Ordering::Relaxed);

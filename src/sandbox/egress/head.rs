@@ -205,12 +205,16 @@ pub(super) fn parse_answered(
     let absent = method == "HEAD" || matches!(status, 204 | 304 | 100..=199);
     let framing = match parse_framing(&headers, modern) {
         _ if absent => Framing::None,
+        // It has no content, so its end need not be told.
+        Ok(None) if status == 205 => Framing::None,
         Ok(framing) => framing.unwrap_or(Framing::Close),
         Err(why) => return Err(why),
     };
     let tokens = connection_tokens(&headers);
     let says = |word: &str| tokens.iter().any(|token| token == word);
     let keep = framing != Framing::Close
+        // What it may send all the same must reach nobody else.
+        && status != 205
         && !says("close")
         && (modern || says("keep-alive"))
         && !values(&headers, "www-authenticate").any(is_of_connection);

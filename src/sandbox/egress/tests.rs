@@ -10,6 +10,7 @@ mod secrets;
 mod server;
 mod tunnel;
 mod upstream;
+mod wild;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

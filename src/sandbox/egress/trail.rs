@@ -37,6 +37,7 @@ struct Fate {
     allowed: bool,
     reason: String,
     secrets: Vec<String>,
+    status: Option<u16>,
     /// How long it took; `None` while it goes on.
     took: Option<Duration>,
 }
@@ -58,6 +59,7 @@ impl Trail {
                 allowed: fate.allowed,
                 reason: fate.reason,
                 secrets: fate.secrets,
+                status: fate.status,
                 duration_us: micros(fate.took.unwrap_or_else(|| entry.begun.elapsed())),
                 sent: entry.sent.load(Ordering::Relaxed),
                 received: entry.received.load(Ordering::Relaxed),
@@ -157,6 +159,11 @@ impl Meter {
     /// It was allowed but went wrong.
     pub(super) fn fail(&self, reason: &str) {
         reason.clone_into(&mut hold(&self.entry.fate).reason);
+    }
+
+    /// The upstream answered with this status.
+    pub(super) fn answered(&self, status: u16) {
+        hold(&self.entry.fate).status = Some(status);
     }
 
     /// These secrets are sent with it.

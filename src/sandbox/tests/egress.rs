@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::live::{Room, config, order, profile};
 use crate::catalog::{EgressRule, HttpRequest, Profile, Tier};
 use crate::sandbox::End;
+use crate::sandbox::order::Form;
 
 /// Fetches an address through the proxy that the environment names, and says what came.
 const FETCH: &str = "
@@ -113,9 +114,11 @@ async fn an_http_tool_brings_back_status_headers_and_body() {
             url: format!("http://127.0.0.1:{port}{path}"),
             headers: Vec::new(),
             body_base64: None,
+            retry: None,
+            pages: None,
         };
         let mut call = order(&http, &["/runner", "http"]);
-        call.http = true;
+        call.answer = Some(Form::Single);
         call.stdin = serde_json::to_vec(&request).unwrap();
         room.run(call)
     };

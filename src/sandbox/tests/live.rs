@@ -73,7 +73,7 @@ pub(super) fn order(profile: &Arc<Profile>, argv: &[&str]) -> Order {
         files: Vec::new(),
         wanted: Vec::new(),
         wanted_bytes: 0,
-        http: false,
+        answer: None,
         deadline: None,
     }
 }

@@ -12,7 +12,7 @@ use switchboard_runner::{CgroupLimits, Exit, Ready, Report, Stopped};
 use super::live::profile;
 use crate::call::Code;
 use crate::catalog::{Runtime, Seccomp, Unread};
-use crate::sandbox::order::{environment, fill, parse_answer};
+use crate::sandbox::order::{Form, environment, fill, parse_answer};
 use crate::sandbox::recipe::{Image, Images, LABEL_BOOT, LABEL_DEADLINE, Owner, Recipe};
 use crate::sandbox::seccomp::spell;
 use crate::sandbox::teardown::is_leftover;
@@ -315,16 +315,15 @@ fn the_manifests_environment_wins() {
 
 #[test]
 fn the_http_clients_answer_is_a_line_and_a_body() {
-    let answer = parse_answer(Bytes::from_static(
-        b"{\"status\":404,\"headers\":[[\"Content-Type\",\"text/plain\"]]}\nline 1\nline 2\xff",
-    ))
-    .unwrap();
+    let line =
+        b"{\"status\":404,\"headers\":[[\"Content-Type\",\"text/plain\"]]}\nline 1\nline 2\xff";
+    let answer = parse_answer(Bytes::from_static(line), Form::Single).unwrap();
     assert_eq!(answer.status, 404);
     assert_eq!(answer.headers, [("content-type".to_owned(), "text/plain".to_owned())]);
     assert_eq!(&answer.body[..], b"line 1\nline 2\xff");
     for broken in [&b""[..], b"{}", b"{}\n", b"{\"status\":200,\"headers\":[]}", b"HTTP/1.1 200\n"]
     {
-        assert!(parse_answer(Bytes::copy_from_slice(broken)).is_none(), "{broken:?}");
+        assert!(parse_answer(Bytes::copy_from_slice(broken), Form::Single).is_none(), "{broken:?}");
     }
 }
 
@@ -360,4 +359,23 @@ fn causes_show_in_one_line() {
         "no sandbox could be started: container engine `unix:///x` does not answer: \
          connection refused"
     );
+}
+
+#[test]
+fn pages_are_read_as_far_as_they_came() {
+    let head = |bytes: usize| format!("{{\"status\":200,\"headers\":[],\"bytes\":{bytes}}}\n");
+    let all = format!(
+        "{}[1,\n2]{}[3]{{\"end\":\"pages\",\"next\":\"http://a.test/3\"}}\n",
+        head(6),
+        head(3)
+    );
+    let read = |text: &str| parse_answer(Bytes::copy_from_slice(text.as_bytes()), Form::Pages);
+    let answer = read(&all).unwrap();
+    let more = answer.pages.unwrap();
+    assert_eq!((&answer.body[..], more.bodies.len()), (&b"[1,\n2]"[..], 1));
+    assert_eq!((more.end.as_str(), more.next.as_deref()), ("pages", Some("http://a.test/3")));
+    let cut = read(all.get(..all.find("[3]").unwrap() + 1).unwrap()).unwrap();
+    let more = cut.pages.unwrap();
+    assert_eq!((&cut.body[..], more.bodies.len(), more.end.as_str()), (&b"[1,\n2]"[..], 0, ""));
+    assert!(read("").is_none());
 }

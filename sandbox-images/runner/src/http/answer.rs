@@ -1,14 +1,16 @@
-//! The answer that comes back through the gate. A connection in; the head line and the decoded
+//! The answer that comes back through the gate. A connection in; the head line and the plain
 //! body out, each piece as it comes, up to a limit. It judges neither status nor content.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
+use std::time::Duration;
 
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use serde::Serialize;
 
 use super::Stop;
+use super::coding::Coding;
+use super::retry::retry_after;
 use crate::chunked::{Decoder, Piece};
 
 /// Marks the gate's own answers.
@@ -36,6 +38,10 @@ struct Body {
     buffer: Vec<u8>,
     /// Bytes of the buffer that are used up.
     used: usize,
+    /// Those of them that are body and were not taken yet.
+    ready: Range<usize>,
+    /// What is wrong behind them.
+    fault: Option<Stop>,
     framing: Framing,
 }
 
@@ -64,15 +70,21 @@ fn failed(why: impl Into<String>) -> Stop {
 
 /// Reads up to the end of the final head.
 pub(super) fn read_answer(stream: TcpStream, method: &str) -> Result<Answer, Stop> {
-    let mut body =
-        Body { stream, buffer: Vec::with_capacity(READ), used: 0, framing: Framing::Close };
+    let mut body = Body {
+        stream,
+        buffer: Vec::with_capacity(READ),
+        used: 0,
+        ready: 0..0,
+        fault: None,
+        framing: Framing::Close,
+    };
     loop {
         if let Some((status, headers)) = body.parse_head()? {
             if (100..200).contains(&status) {
                 continue;
             }
             let absent = method == "HEAD" || matches!(status, 204 | 304);
-            body.framing = frame(&headers, absent)?;
+            body.framing = frame(&headers, absent, status)?;
             return Ok(Answer { status, headers, body });
         }
         if body.buffer.len() > MAX_HEAD {
@@ -86,12 +98,13 @@ pub(super) fn read_answer(stream: TcpStream, method: &str) -> Result<Answer, Sto
 
 type Parts = (u16, Vec<(String, String)>);
 
-fn frame(headers: &[(String, String)], absent: bool) -> Result<Framing, Stop> {
+fn frame(headers: &[(String, String)], absent: bool, status: u16) -> Result<Framing, Stop> {
     let find = |wanted: &str| headers.iter().find(|(name, _)| name == wanted);
     let length = find("content-length");
     let coding = find("transfer-encoding");
     match (length, coding) {
         _ if absent => Ok(Framing::Left(0)),
+        (None, None) if status == 205 => Ok(Framing::Left(0)),
         (None, None) => Ok(Framing::Close),
         (Some((_, length)), None) => length
             .parse()
@@ -169,28 +182,75 @@ impl Body {
         self.used += take;
         Ok(Step::Data(start..self.used))
     }
+}
 
-    /// Moves the body to `out`, which may refuse to take more.
-    fn copy(&mut self, out: &mut dyn Write) -> Result<(), Stop> {
-        loop {
-            match self.step()? {
-                Step::Data(range) => {
-                    let data = self.buffer.get(range).unwrap_or_default();
-                    out.write_all(data).map_err(|error| stop_of(&error))?;
-                }
-                Step::More => {
-                    out.flush().map_err(|error| stop_of(&error))?;
-                    if self.fill()? == 0 {
-                        if matches!(self.framing, Framing::Close) {
-                            return Ok(());
-                        }
-                        return Err(failed("the body of the answer broke off"));
-                    }
-                }
-                Step::End => return Ok(()),
+impl Body {
+    /// What follows of the body in the buffer; `None` when nothing does without waiting.
+    fn next(&mut self) -> Result<Option<bool>, Stop> {
+        match self.step()? {
+            Step::Data(range) => {
+                self.ready = range;
+                Ok(Some(true))
             }
+            Step::More => Ok(None),
+            Step::End => Ok(Some(false)),
         }
     }
+
+    /// Waits for more; false at an end that the framing allows.
+    fn wait(&mut self) -> Result<bool, Stop> {
+        match (self.fill()?, &self.framing) {
+            (0, Framing::Close) => Ok(false),
+            (0, _) => Err(failed("the body of the answer broke off")),
+            (_, _) => Ok(true),
+        }
+    }
+}
+
+impl Read for Body {
+    /// What is there, as much as fits; waits only when nothing is.
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < out.len() {
+            if self.ready.is_empty() {
+                // A fault is told once all that came before it is taken.
+                let next = match self.fault.take() {
+                    Some(stop) => Err(stop),
+                    None => self.next(),
+                };
+                match next {
+                    Ok(Some(true)) => {}
+                    Ok(None) if filled == 0 => {
+                        if !self.wait().map_err(|stop| broken(&stop))? {
+                            break;
+                        }
+                    }
+                    Ok(_) => break,
+                    Err(stop) if filled == 0 => return Err(broken(&stop)),
+                    Err(stop) => {
+                        self.fault = Some(stop);
+                        break;
+                    }
+                }
+            }
+            let take = self.ready.len().min(out.len() - filled);
+            let from = self.ready.start..self.ready.start + take;
+            let data = self.buffer.get(from).unwrap_or_default();
+            if let Some(place) = out.get_mut(filled..filled + data.len()) {
+                place.copy_from_slice(data);
+            }
+            self.ready.start += take;
+            filled += take;
+        }
+        Ok(filled)
+    }
+}
+
+/// Marks the fault of a body that did not come through.
+const BROKEN: io::ErrorKind = io::ErrorKind::ConnectionAborted;
+
+fn broken(stop: &Stop) -> io::Error {
+    io::Error::new(BROKEN, stop.exit().1.to_owned())
 }
 
 impl Drop for Body {
@@ -201,114 +261,134 @@ impl Drop for Body {
 }
 
 impl Answer {
-    /// Turns an answer of the gate itself into the reason to stop.
-    pub(super) fn check_mark(&mut self) -> Result<(), Stop> {
-        let Some((_, mark)) = self.headers.iter().find(|(name, _)| name == MARK) else {
-            return Ok(());
-        };
+    /// What the gate itself has to say; `None` for an answer of the upstream.
+    pub(super) fn mark(&mut self) -> Option<Mark> {
+        let (_, mark) = self.headers.iter().find(|(name, _)| name == MARK)?;
         let denied = mark == "denied";
-        let mut line = Capped::new(Vec::new(), MAX_LINE);
+        let mut line = Vec::new();
         // A cut or broken explanation is still the best there is.
-        drop(self.body.copy(&mut line));
-        let line = String::from_utf8_lossy(&line.pending).trim().to_owned();
-        Err(if denied { Stop::Denied(line) } else { Stop::Failed(line) })
+        drop((&mut self.body).take(MAX_LINE).read_to_end(&mut line));
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        Some(Mark { denied, line })
+    }
+
+    fn find(&self, wanted: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Where a redirect leads.
     pub(super) fn redirect(&self) -> Option<String> {
-        let found = self.headers.iter().find(|(name, _)| name == "location");
-        let (_, location) = found.filter(|_| (300..400).contains(&self.status))?;
-        Some(location.clone())
+        let location = self.find("location").filter(|_| (300..400).contains(&self.status))?;
+        Some(location.to_owned())
     }
 
-    /// Writes the head line and the body, at most `most` bytes together.
-    pub(super) fn write(mut self, most: u64, out: &mut impl Write) -> Result<(), Stop> {
-        let find = |wanted: &str| self.headers.iter().find(|(name, _)| name == wanted);
-        let coding = find("content-encoding").map(|(_, coding)| coding.to_ascii_lowercase());
-        let coding = match coding.as_deref() {
-            Some("gzip" | "x-gzip") => Coding::Gzip,
-            Some("deflate") => Coding::Deflate,
-            Some(_) | None => Coding::None,
-        };
+    /// How long the upstream asks to be left alone.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        retry_after(|name| self.find(name))
+    }
+
+    /// Every value of a header.
+    pub(super) fn values(&self, wanted: &str) -> impl Iterator<Item = &str> {
+        let named = self.headers.iter().filter(move |(name, _)| name == wanted);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// The coding of the body, whose headers are then those of the plain one.
+    fn uncode(&mut self) -> Result<Coding, Stop> {
         let bodiless = matches!(self.body.framing, Framing::Left(0));
-        let decoded = !bodiless && !matches!(coding, Coding::None);
+        let coding = Coding::of(self.values("content-encoding"));
+        let coding = if bodiless { Coding::Plain } else { coding.map_err(failed)? };
+        let decoded = coding != Coding::Plain;
         self.headers.retain(|(name, _)| match name.as_str() {
             "connection" | "transfer-encoding" => false,
             "content-encoding" | "content-length" => !decoded,
             _ => true,
         });
+        Ok(coding)
+    }
+
+    /// Writes the head line and the body, at most `most` bytes together.
+    pub(super) fn write(mut self, most: u64, out: &mut impl Write) -> Result<(), Stop> {
+        let coding = self.uncode()?;
         let head = Head { status: self.status, headers: &self.headers };
         let mut line = serde_json::to_vec(&head).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
-        let mut capped = Capped::new(out, most);
+        let mut capped = Capped { out, left: most };
         capped
             .write_all(&line)
             .map_err(|_cut| failed("the head of the answer is longer than the output limit"))?;
-        match coding {
-            Coding::Gzip if decoded => {
-                let mut decoder = MultiGzDecoder::new(&mut capped);
-                self.body.copy(&mut decoder)?;
-                decoder.try_finish().map_err(|error| stop_of(&error))?;
-            }
-            Coding::Deflate if decoded => {
-                let mut decoder = ZlibDecoder::new(&mut capped);
-                self.body.copy(&mut decoder)?;
-                decoder.try_finish().map_err(|error| stop_of(&error))?;
-            }
-            Coding::Gzip | Coding::Deflate | Coding::None => self.body.copy(&mut capped)?,
-        }
-        capped.flush().map_err(|error| stop_of(&error))
+        copy(coding, &mut self.body, &mut capped)
+    }
+
+    /// The whole body, plain, of at most `most` bytes.
+    pub(super) fn collect(&mut self, most: u64) -> Result<Vec<u8>, Stop> {
+        let coding = self.uncode()?;
+        let mut whole = Vec::new();
+        copy(coding, &mut self.body, &mut Capped { out: &mut whole, left: most })?;
+        Ok(whole)
+    }
+
+    /// The headers, to tell of.
+    pub(super) fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 }
 
-enum Coding {
-    None,
-    Gzip,
-    Deflate,
+/// An answer of the gate in the upstream's place.
+#[derive(Debug)]
+pub(super) struct Mark {
+    /// Whether a rule forbids it; else nothing was heard of the upstream.
+    pub(super) denied: bool,
+    pub(super) line: String,
+}
+
+/// Moves the plain body to `out`, each piece as it comes.
+fn copy(coding: Coding, body: &mut Body, out: &mut Capped<impl Write>) -> Result<(), Stop> {
+    let mut plain = match coding {
+        // What comes is passed on at once, byte for byte.
+        Coding::Plain => Box::new(body),
+        coding => coding.undo(body).map_err(|error| stop_of(&error))?,
+    };
+    let mut piece = vec![0; READ];
+    loop {
+        let read = plain.read(&mut piece).map_err(|error| stop_of(&error))?;
+        if read == 0 {
+            return Ok(());
+        }
+        out.write_all(piece.get(..read).unwrap_or_default()).map_err(|error| stop_of(&error))?;
+    }
 }
 
 /// Marks the error of a full [`Capped`].
 const FULL: io::ErrorKind = io::ErrorKind::QuotaExceeded;
 
 fn stop_of(error: &io::Error) -> Stop {
-    if error.kind() == FULL {
-        Stop::Cut("the body is longer than the output limit; the rest was cut".to_owned())
-    } else {
-        failed(format!("the answer cannot be passed on: {error}"))
+    match error.kind() {
+        FULL => Stop::Cut("the body is longer than the output limit; the rest was cut".to_owned()),
+        BROKEN => failed(error.to_string()),
+        _ => failed(format!("the body is not in the coding that the answer names: {error}")),
     }
 }
 
-/// Gathers small pieces and takes no more than a limit; what fits is written in any case.
+/// Takes no more than a limit; what fits is written in any case.
 struct Capped<W: Write> {
     out: W,
-    pending: Vec<u8>,
     left: u64,
-}
-
-impl<W: Write> Capped<W> {
-    fn new(out: W, left: u64) -> Self {
-        Self { out, pending: Vec::new(), left }
-    }
 }
 
 impl<W: Write> Write for Capped<W> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).map_or(data.len(), |left| left.min(data.len()));
+        self.out.write_all(data.get(..most).unwrap_or_default())?;
         self.left = self.left.saturating_sub(u64::try_from(most).unwrap_or(u64::MAX));
-        self.pending.extend_from_slice(data.get(..most).unwrap_or_default());
-        if self.pending.len() >= READ {
-            self.flush()?;
-        }
         if most < data.len() {
-            self.flush()?;
             return Err(io::Error::from(FULL));
         }
         Ok(most)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.pending)?;
-        self.pending.clear();
-        Ok(())
+        self.out.flush()
     }
 }

@@ -74,6 +74,26 @@ impl Url {
         Next::Url(Self { path: clean(&joined), ..self.clone() })
     }
 
+    /// The value of the last parameter of this name in the query, as it is written.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        let (_, query) = self.path.split_once('?')?;
+        let name = encode_part(name);
+        query.split('&').rev().find_map(|pair| match pair.split_once('=') {
+            Some((key, value)) if key == name => Some(value),
+            _ => None,
+        })
+    }
+
+    /// This URL with one parameter of the query set, in the place of others of its name.
+    pub(super) fn with_query(&self, name: &str, value: &str) -> Self {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let name = encode_part(name);
+        let other = |pair: &&str| pair.split('=').next() != Some(&name) && !pair.is_empty();
+        let mut pairs: Vec<String> = query.split('&').filter(other).map(str::to_owned).collect();
+        pairs.push(format!("{name}={}", encode_part(value)));
+        Self { path: format!("{path}?{}", pairs.join("&")), ..self.clone() }
+    }
+
     pub(super) fn authority(&self) -> &str {
         &self.authority
     }
@@ -144,6 +164,15 @@ fn clean(path_and_query: &str) -> String {
         clean.push_str(query);
     }
     clean.bytes().map(encode).collect()
+}
+
+/// A name or value of a query parameter.
+fn encode_part(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let part = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    text.bytes().map(part).collect()
 }
 
 fn encode(byte: u8) -> String {

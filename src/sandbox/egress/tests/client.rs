@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_runner::http::{Call, Stop, run};
+use switchboard_runner::http::{Bounds, Call, Stop, run};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -12,7 +12,7 @@ use crate::catalog::EgressRule;
 use crate::sandbox::EgressAttempt;
 
 /// Opens an egress port for one call.
-async fn open_port(gate: Gate) -> (String, Trail) {
+pub(super) async fn open_port(gate: Gate) -> (String, Trail) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = format!("http://{}", listener.local_addr().unwrap());
     let trail = Trail::default();
@@ -26,31 +26,38 @@ async fn open_port(gate: Gate) -> (String, Trail) {
     (proxy, trail)
 }
 
-struct Ended {
-    result: Result<(), Stop>,
-    head: serde_json::Value,
-    body: Vec<u8>,
-    attempts: Vec<EgressAttempt>,
+pub(super) struct Ended {
+    pub(super) result: Result<(), Stop>,
+    pub(super) head: serde_json::Value,
+    pub(super) body: Vec<u8>,
+    pub(super) attempts: Vec<EgressAttempt>,
 }
 
 impl Ended {
-    fn status(&self) -> u64 {
+    pub(super) fn status(&self) -> u64 {
         assert_eq!(self.result, Ok(()));
         self.head["status"].as_u64().unwrap()
     }
 
-    fn header(&self, wanted: &str) -> Option<String> {
+    pub(super) fn header(&self, wanted: &str) -> Option<String> {
         let headers = self.head["headers"].as_array().unwrap();
         let found = headers.iter().find(|pair| pair[0] == wanted)?;
         Some(found[1].as_str().unwrap().to_owned())
     }
 }
 
-fn call(method: &str, url: impl Into<String>) -> Call {
-    Call { method: method.to_owned(), url: url.into(), headers: Vec::new(), body_base64: None }
+pub(super) fn call(method: &str, url: impl Into<String>) -> Call {
+    Call {
+        method: method.to_owned(),
+        url: url.into(),
+        headers: Vec::new(),
+        body_base64: None,
+        retry: None,
+        pages: None,
+    }
 }
 
-fn post(url: impl Into<String>) -> Call {
+pub(super) fn post(url: impl Into<String>) -> Call {
     Call {
         headers: vec![
             ("Authorization".to_owned(), "Bearer token".to_owned()),
@@ -63,11 +70,15 @@ fn post(url: impl Into<String>) -> Call {
     }
 }
 
-async fn send_with(gate: Gate, call: Call, most: u64) -> Ended {
+pub(super) async fn send_with(gate: Gate, call: Call, most: u64) -> Ended {
+    send_within(gate, call, Bounds { output: most, within: None }).await
+}
+
+pub(super) async fn send_within(gate: Gate, call: Call, bounds: Bounds) -> Ended {
     let (proxy, trail) = open_port(gate).await;
     let ran = tokio::task::spawn_blocking(move || {
         let mut out = Vec::new();
-        (run(call, &proxy, most, &mut out), out)
+        (run(call, &proxy, bounds, &mut out), out)
     });
     let (result, out) = ran.await.unwrap();
     let end = out.iter().position(|byte| *byte == b'\n');
@@ -80,12 +91,12 @@ async fn send_with(gate: Gate, call: Call, most: u64) -> Ended {
     }
 }
 
-async fn send(rules: &[EgressRule], call: Call) -> Ended {
+pub(super) async fn send(rules: &[EgressRule], call: Call) -> Ended {
     send_with(open(rules, limits()), call, 1 << 20).await
 }
 
 /// Fetches from an upstream that gives `answer` and closes.
-async fn fetch(method: &str, answer: impl Into<Vec<u8>>) -> Ended {
+pub(super) async fn fetch(method: &str, answer: impl Into<Vec<u8>>) -> Ended {
     let answer = answer.into();
     let target = Upstream::plain(move |_| Reply::Close(answer.clone()));
     let url = format!("http://api.test:{}/", target.port);
@@ -93,7 +104,7 @@ async fn fetch(method: &str, answer: impl Into<Vec<u8>>) -> Ended {
 }
 
 /// Redirects `/` with `status` to `location`; answers anything else with its path.
-fn redirecting(status: u16, location: &str) -> Arc<Upstream> {
+pub(super) fn redirecting(status: u16, location: &str) -> Arc<Upstream> {
     let location = location.to_owned();
     Upstream::plain(move |heard| {
         let path = heard.head.split(' ').nth(1).unwrap().to_owned();
@@ -135,6 +146,7 @@ async fn blank_answers_end_at_once_with_their_status() {
         ("DELETE", "HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n", 204),
         ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200),
         ("GET", "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", 205),
+        ("GET", "HTTP/1.1 205 Reset Content\r\n\r\n", 205),
         ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n", 304),
         ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", 200),
         ("GET", "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", 502),
@@ -352,7 +364,12 @@ async fn calls_that_cannot_be_sent_are_refused_before_they_are() {
     }
     let mut out = Vec::new();
     for proxy in ["", "http://", "127.0.0.1:80"] {
-        let result = run(call("GET", "http://api.test/"), proxy, 1, &mut out);
+        let result = run(
+            call("GET", "http://api.test/"),
+            proxy,
+            Bounds { output: 1, within: None },
+            &mut out,
+        );
         assert!(matches!(result, Err(Stop::Usage(_))), "{proxy}");
     }
 }

@@ -1,0 +1,280 @@
+//! Pages of a result: a call and the declared way from one page to the next in, every page with its own
+//! head line out, and at last a line that says why there is no more. Stays at the origin it began at.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::location::{Next, Url};
+use super::{Courier, Hop, RESERVE, Stop};
+
+/// Time that a page must have before the end, beside what the last one took.
+const LEAST: Duration = Duration::from_millis(100);
+/// Longest link or cursor, in bytes.
+const MAX_LINK: usize = 2048;
+
+/// How to come from one page to the next, and when to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pages {
+    /// Where the next page is told.
+    pub next: Follow,
+    /// JSON Pointer of the array of items in each page; empty for a page that is an array.
+    pub items: String,
+    /// Pages at most.
+    pub max_pages: u32,
+    /// Items at most: no further page is fetched once there are so many.
+    pub max_items: u64,
+}
+
+/// Where the next page is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Follow {
+    /// In the `Link` header, with `rel="next"`.
+    Link,
+    /// A URL at this JSON Pointer of the body.
+    Url(String),
+    /// A cursor at a JSON Pointer of the body, to be sent as a parameter of the query.
+    Cursor {
+        /// Where it stands.
+        pointer: String,
+        /// The parameter's name.
+        query: String,
+    },
+    /// A number in the query, one higher for each page until one has no items.
+    Number {
+        /// The parameter's name.
+        query: String,
+        /// The number of the first page, where the call names none.
+        first: u64,
+    },
+}
+
+/// The line in front of each page's body.
+#[derive(Serialize)]
+struct Head<'a> {
+    status: u16,
+    headers: &'a [(String, String)],
+    bytes: usize,
+}
+
+/// The last line.
+#[derive(Serialize)]
+struct Last<'a> {
+    /// Why there is no further page.
+    end: &'a str,
+    /// The page that was not fetched, where one is known.
+    next: Option<String>,
+}
+
+/// What a page says of the next one.
+enum Told {
+    Nothing,
+    Page(Url),
+    Elsewhere(String),
+    Malformed(String),
+}
+
+/// Why the walk ended, and where it would have gone.
+struct Ended {
+    why: &'static str,
+    next: Option<String>,
+}
+
+fn ended(why: &'static str, next: Option<String>) -> Ended {
+    Ended { why, next }
+}
+
+/// Fetches pages until there is no more or a bound is met. The first page's fault is the call's; that
+/// of a later one ends the walk with what came before it.
+pub(super) fn walk(
+    courier: &mut Courier<'_>,
+    hop: Hop,
+    pages: &Pages,
+    (most, out): (u64, &mut dyn Write),
+) -> Result<(), Stop> {
+    let mut left = most.saturating_sub(RESERVE);
+    let origin = hop.url.clone();
+    let mut walk = Walk { pages, origin, hop, seen: Vec::new(), items: 0, number: None };
+    let mut made = 0;
+    let ended = loop {
+        let began = Instant::now();
+        walk.seen.push(walk.hop.url.to_string());
+        let fetched = courier.fetch(&mut walk.hop).and_then(|mut answer| {
+            let body = answer.collect(left)?;
+            Ok((answer, body))
+        });
+        let (answer, body) = match fetched {
+            Ok(fetched) => fetched,
+            Err(stop) if made == 0 => return Err(stop),
+            Err(Stop::Cut(_)) => break ended("bytes", walk.here()),
+            Err(_) => break ended("failed", walk.here()),
+        };
+        if made > 0 && !(200..300).contains(&answer.status) {
+            break ended("failed", walk.here());
+        }
+        let line = head_line(&answer, body.len())?;
+        let size = u64::try_from(line.len() + body.len()).unwrap_or(u64::MAX);
+        if size > left && made > 0 {
+            break ended("bytes", walk.here());
+        }
+        left = left.saturating_sub(size);
+        write(out, &[&line, &body])?;
+        made += 1;
+        match walk.turn(&answer, &body) {
+            Some(ended) => break ended,
+            None if made >= pages.max_pages => break ended("pages", walk.here()),
+            None if walk.items >= pages.max_items => break ended("items", walk.here()),
+            None if !courier.patience.has(began.elapsed() + LEAST) => {
+                break ended("time", walk.here());
+            }
+            None => {}
+        }
+    };
+    let last = Last { end: ended.why, next: ended.next };
+    let mut line = serde_json::to_vec(&last).map_err(|error| Stop::Failed(error.to_string()))?;
+    line.push(b'\n');
+    write(out, &[&line])
+}
+
+fn head_line(answer: &Answer, bytes: usize) -> Result<Vec<u8>, Stop> {
+    let head = Head { status: answer.status, headers: answer.headers(), bytes };
+    let mut line = serde_json::to_vec(&head).map_err(|error| Stop::Failed(error.to_string()))?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn write(out: &mut dyn Write, pieces: &[&[u8]]) -> Result<(), Stop> {
+    let written = pieces.iter().try_for_each(|piece| out.write_all(piece));
+    let flushed = written.and_then(|()| out.flush());
+    flushed.map_err(|error| Stop::Failed(format!("the answer cannot be passed on: {error}")))
+}
+
+struct Walk<'a> {
+    pages: &'a Pages,
+    /// Where the call began.
+    origin: Url,
+    hop: Hop,
+    seen: Vec<String>,
+    items: u64,
+    number: Option<u64>,
+}
+
+impl Walk<'_> {
+    /// Where the walk is about to go.
+    fn here(&self) -> Option<String> {
+        Some(self.hop.url.to_string())
+    }
+
+    /// Sets out for the next page; or says why not.
+    fn turn(&mut self, answer: &Answer, body: &[u8]) -> Option<Ended> {
+        if !(200..300).contains(&answer.status) {
+            return Some(ended("last", None));
+        }
+        let Some(found) = self.count(body) else {
+            return Some(ended("no_items", None));
+        };
+        self.items = self.items.saturating_add(found);
+        let url = match self.next(answer, body, found) {
+            Told::Nothing => return Some(ended("last", None)),
+            Told::Elsewhere(link) => return Some(ended("elsewhere", Some(link))),
+            Told::Malformed(link) => return Some(ended("malformed", Some(link))),
+            // A redirect may have led away from where the call began.
+            Told::Page(url) if !self.origin.is_same_origin(&url) => {
+                return Some(ended("elsewhere", Some(url.to_string())));
+            }
+            Told::Page(url) => url,
+        };
+        if self.seen.contains(&url.to_string()) {
+            return Some(ended("loop", Some(url.to_string())));
+        }
+        self.hop.url = url;
+        None
+    }
+
+    /// How many items a page has.
+    fn count(&self, body: &[u8]) -> Option<u64> {
+        let raw: &RawValue = serde_json::from_slice(body).ok()?;
+        let items: Vec<&RawValue> = serde_json::from_str(at(raw, &self.pages.items)?.get()).ok()?;
+        u64::try_from(items.len()).ok()
+    }
+
+    fn next(&mut self, answer: &Answer, body: &[u8], found: u64) -> Told {
+        let told = |pointer: &str| {
+            let raw: &RawValue = serde_json::from_slice(body).ok()?;
+            match serde_json::from_str(at(raw, pointer)?.get()).ok()? {
+                Value::String(text) if !text.is_empty() => Some(text),
+                // A cursor can be a number; it is sent as it is spelled.
+                Value::Number(_) => Some(at(raw, pointer)?.get().to_owned()),
+                _ => None,
+            }
+        };
+        match &self.pages.next {
+            Follow::Link => match answer.values("link").find_map(next_link) {
+                Some(link) => self.join(&link),
+                None => Told::Nothing,
+            },
+            Follow::Url(pointer) => told(pointer).map_or(Told::Nothing, |link| self.join(&link)),
+            Follow::Cursor { pointer, query } => match told(pointer) {
+                Some(cursor) if cursor.len() > MAX_LINK => Told::Malformed(String::new()),
+                Some(cursor) => Told::Page(self.hop.url.with_query(query, &cursor)),
+                None => Told::Nothing,
+            },
+            Follow::Number { .. } if found == 0 => Told::Nothing,
+            Follow::Number { query, first } => {
+                let asked = || self.hop.url.query(query).and_then(|number| number.parse().ok());
+                let number: u64 = self.number.or_else(asked).unwrap_or(*first);
+                self.number = number.checked_add(1);
+                let next = self.number.map(|number| number.to_string());
+                next.map_or(Told::Nothing, |next| Told::Page(self.hop.url.with_query(query, &next)))
+            }
+        }
+    }
+
+    fn join(&self, link: &str) -> Told {
+        let shown = || link.chars().take(MAX_LINK).collect::<String>();
+        match self.hop.url.join(link) {
+            _ if link.len() > MAX_LINK => Told::Malformed(shown()),
+            Next::Url(url) => Told::Page(url),
+            Next::Foreign => Told::Elsewhere(shown()),
+            Next::Malformed => Told::Malformed(shown()),
+        }
+    }
+}
+
+/// The value at a JSON Pointer, unread. Reads a level at a time.
+fn at<'v>(value: &'v RawValue, pointer: &str) -> Option<&'v RawValue> {
+    let mut here = value;
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        let text = here.get();
+        here = if text.trim_start().starts_with('[') {
+            let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+            items.get(token.parse::<usize>().ok()?).copied()?
+        } else {
+            let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+            members.get(&token).copied()?
+        };
+    }
+    Some(here)
+}
+
+/// The target with `rel="next"` in a `Link` header.
+pub fn next_link(header: &str) -> Option<String> {
+    header.split('<').skip(1).find_map(|part| {
+        let (target, parameters) = part.split_once('>')?;
+        let is_next = parameters.split([';', ',']).any(|parameter| {
+            let Some((name, value)) = parameter.split_once('=') else { return false };
+            let relations = value.trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && relations.split_ascii_whitespace().any(|one| one.eq_ignore_ascii_case("next"))
+        });
+        (is_next && target.len() <= MAX_LINK).then(|| target.trim().to_owned())
+    })
+}
