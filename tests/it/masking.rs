@@ -2,6 +2,7 @@
 //! the caller who sent them.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -122,9 +123,16 @@ fn key(setup: &Setup, name: &str, text: &str) -> String {
 
 /// The bytes of the ledger and of all files beside it.
 fn stored(daemon: &Daemon) -> Vec<u8> {
-    let files = std::fs::read_dir(daemon.folder()).unwrap().map(Result::unwrap);
-    let ledger = files.filter(|file| file.file_name().to_string_lossy().starts_with("ledger.db"));
-    ledger.flat_map(|file| std::fs::read(file.path()).unwrap()).collect()
+    let list = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let is_ledger = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ledger.db"))
+    };
+    let beside = list(daemon.folder()).filter(is_ledger);
+    let files = beside.flat_map(|path| match path.is_dir() {
+        true => list(&path).collect(),
+        false => vec![path],
+    });
+    files.flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
 fn id_of(reply: &Value) -> String {
