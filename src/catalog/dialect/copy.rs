@@ -359,24 +359,49 @@ fn without_null(schema: &Value) -> Value {
     schema
 }
 
-/// Makes one string of `type`, or alternatives.
+/// Keywords that speak of one type, by its name.
+const SPEAKS: [(&str, &[&str]); 5] = [
+    ("string", &["minLength", "maxLength", "pattern", "format"]),
+    ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    ("array", &["items", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"]),
+    (
+        "object",
+        &["properties", "required", "additionalProperties", "patternProperties", "minProperties",
+            "maxProperties", "propertyNames", "dependentRequired"],
+    ),
+];
+
+/// Makes one string of `type`, or alternatives of one type each, with what speaks of that type.
 fn single_type(out: &mut Map<String, Value>) {
     let Some(Value::Array(types)) = out.get("type") else { return };
     let types = types.clone();
     out.shift_remove("type");
-    match types.as_slice() {
-        [] => {}
-        [only] => drop(out.insert("type".to_owned(), only.clone())),
-        several => {
-            let each: Vec<Value> = several.iter().map(|one| json!({ "type": one })).collect();
-            if out.contains_key("anyOf") {
-                let all = out.entry("allOf").or_insert_with(|| json!([]));
-                if let Value::Array(all) = all {
-                    all.push(json!({ "anyOf": each }));
-                }
-            } else {
-                out.insert("anyOf".to_owned(), Value::Array(each));
-            }
+    if let [only] = types.as_slice() {
+        out.insert("type".to_owned(), only.clone());
+        return;
+    }
+    let mut each = Vec::new();
+    for name in &types {
+        let mut branch = Map::from_iter([("type".to_owned(), name.clone())]);
+        for (_, keywords) in SPEAKS.iter().filter(|(of, _)| *name == *of) {
+            let spoken = keywords.iter().filter_map(|key| Some(((*key).to_owned(), out.get(*key)?.clone())));
+            branch.extend(spoken);
         }
+        each.push(Value::Object(branch));
+    }
+    for key in SPEAKS.iter().flat_map(|(_, keywords)| *keywords) {
+        out.shift_remove(*key);
+    }
+    if each.is_empty() {
+        return;
+    }
+    if out.contains_key("anyOf") {
+        let all = out.entry("allOf").or_insert_with(|| json!([]));
+        if let Value::Array(all) = all {
+            all.push(json!({ "anyOf": each }));
+        }
+    } else {
+        out.insert("anyOf".to_owned(), Value::Array(each));
     }
 }

@@ -124,6 +124,8 @@ impl Types {
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOLEAN: Self = Self(2);
     pub(super) const INTEGER: Self = Self(4);
+    /// Numbers that are not whole.
+    const FRACTION: Self = Self(8);
     /// Numbers, whole ones too.
     pub(super) const NUMBER: Self = Self(8 | 4);
     pub(super) const STRING: Self = Self(16);
@@ -165,7 +167,8 @@ impl Types {
         let mut left = self;
         let mut names = Vec::new();
         for (types, name) in Self::NAMED {
-            if left.has(types) {
+            let is_number = types == Self::NUMBER && left.has(Self::FRACTION);
+            if is_number || left.has(types) {
                 names.push(name);
                 left = left.without(types);
             }
@@ -194,7 +197,7 @@ impl Types {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
             Value::Number(number) if is_whole(number) => Self::INTEGER,
-            Value::Number(_) => Self(8),
+            Value::Number(_) => Self::FRACTION,
             Value::String(_) => Self::STRING,
             Value::Array(_) => Self::ARRAY,
             Value::Object(_) => Self::OBJECT,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Dialect, Export, schema};
 
@@ -14,7 +14,7 @@ pub(super) fn write(export: &Export, dialect: Dialect, meant: &Value) -> Option<
         return (*meant == Value::Object(Map::new())).then(|| meant.clone());
     }
     let model = Model { root: &root, dialect };
-    model.value(&root, meant, true)
+    model.value(&root, meant)
 }
 
 struct Model<'e> {
@@ -23,15 +23,20 @@ struct Model<'e> {
 }
 
 impl Model<'_> {
-    fn value(&self, told: &Value, meant: &Value, certain: bool) -> Option<Value> {
+    fn value(&self, told: &Value, meant: &Value) -> Option<Value> {
         let Some(map) = told.as_object() else { return Some(meant.clone()) };
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-            return self.value(self.root.pointer(&reference[1..]).unwrap(), meant, certain);
+            return self.value(self.root.pointer(&reference[1..]).unwrap(), meant);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(parts) = map.get(keyword).and_then(Value::as_array) {
-                return parts.iter().find_map(|part| self.value(part, meant, certain));
+                return parts.iter().find_map(|part| {
+                    self.value(part, meant).filter(|one| fits(self.root, part, one))
+                });
             }
+        }
+        if let (Some(Value::Array(parts)), Value::Object(members)) = (map.get("allOf"), meant) {
+            return self.object(&together(parts), members);
         }
         let listed = map.get("const").map(std::slice::from_ref);
         let listed = listed.or(map.get("enum").and_then(Value::as_array).map(Vec::as_slice));
@@ -78,7 +83,7 @@ impl Model<'_> {
                 let positions = map.get("prefixItems").and_then(Value::as_array);
                 let written = items.iter().enumerate().map(|(index, item)| {
                     let told = positions.and_then(|all| all.get(index)).or(map.get("items"));
-                    told.map_or_else(|| Some(item.clone()), |told| self.value(told, item, certain))
+                    told.map_or_else(|| Some(item.clone()), |told| self.value(told, item))
                 });
                 written.collect()
             }
@@ -103,7 +108,7 @@ impl Model<'_> {
         let mut written = Map::new();
         for (name, value) in meant {
             match own.get(name) {
-                Some(key) => match self.value(&declared[*key], value, true) {
+                Some(key) => match self.value(&declared[*key], value) {
                     Some(one) => drop(written.insert((*key).to_owned(), one)),
                     // What may be null and cannot be is left out, where that is allowed.
                     None if value.is_null()
@@ -117,7 +122,7 @@ impl Model<'_> {
                         return None;
                     }
                     let rest = rest.cloned().unwrap_or(Value::Bool(true));
-                    written.insert(name.clone(), self.value(&rest, value, true)?);
+                    written.insert(name.clone(), self.value(&rest, value)?);
                 }
             }
         }
@@ -133,6 +138,58 @@ impl Model<'_> {
         }
         Some(Value::Object(written))
     }
+}
+
+/// Whether what was written fits the part of an exported schema.
+pub(super) fn fits(root: &Value, part: &Value, written: &Value) -> bool {
+    let mut whole = json!({"anyOf": [plain(part)]});
+    // A reference to the whole means the exported root.
+    let text = whole.to_string().replace("\"$ref\":\"#\"", "\"$ref\":\"#/$defs/_\"");
+    whole = serde_json::from_str(&text).unwrap();
+    let mut defs = root.get("$defs").cloned().unwrap_or(json!({}));
+    defs["_"] = plain(root);
+    whole["$defs"] = defs;
+    jsonschema::draft202012::new(&whole).unwrap().is_valid(written)
+}
+
+/// A schema in JSON Schema's own terms, to hold what a model wrote against.
+fn plain(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let mut out = Map::new();
+            for (key, value) in map {
+                let value = match (key.as_str(), value) {
+                    ("type", Value::String(name)) => json!(name.to_ascii_lowercase()),
+                    ("properties", Value::Object(all)) => {
+                        all.iter().map(|(name, inner)| (name.clone(), plain(inner))).collect()
+                    }
+                    ("anyOf", Value::Array(all)) => all.iter().map(plain).collect(),
+                    ("items", inner) => plain(inner),
+                    (_, other) => other.clone(),
+                };
+                out.insert(key.clone(), value);
+            }
+            match out.shift_remove("nullable") {
+                Some(_) => json!({"anyOf": [out, {"type": "null"}]}),
+                None => Value::Object(out),
+            }
+        }
+        other => other.clone(),
+    }
+}
+
+/// What all parts of an object say.
+fn together(parts: &[Value]) -> Map<String, Value> {
+    let mut told = json!({"properties": {}, "required": []});
+    for part in parts {
+        for (key, schema) in part["properties"].as_object().into_iter().flatten() {
+            let known = told["properties"].as_object_mut().unwrap();
+            known.entry(key.clone()).or_insert_with(|| schema.clone());
+        }
+        let required = part["required"].as_array().cloned().unwrap_or_default();
+        told["required"].as_array_mut().unwrap().extend(required);
+    }
+    told.as_object().unwrap().clone()
 }
 
 /// The name that a description tells of a key.
