@@ -55,6 +55,8 @@ pub struct Record {
     pub masked_by: Option<Arc<Tool>>,
     /// Arguments as they came; sensitive parts are masked before they are stored.
     pub arguments_json: String,
+    /// Why it was not to run whatever its arguments are; `None` where that was for the rooms to say.
+    pub withheld: Option<String>,
     /// Files that the call brought.
     pub files_in: Vec<FileFacts>,
     /// Files that the reply carried.
@@ -170,8 +172,9 @@ pub struct Entry {
     /// `files_in` and `files_out` (name, media type, bytes, SHA-256), `decision`, `handed_over`,
     /// `run`, `cache_hit`, `latency_us`, `trace_id`, `session` (calls and taint of the conversation when
     /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
-    /// policies, version) is there only when a candidate policy set decides otherwise; and `masked`,
-    /// the places of the reply that every view of it masks, only where there are any.
+    /// policies, version) is there only when a candidate policy set decides otherwise; `withheld`, why
+    /// the call was not to run whatever its arguments are, only of such a call; and `masked`, the places
+    /// of the reply that every view of it masks, only where there are any.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -255,6 +258,9 @@ impl Row {
         });
         if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
             facts.insert("shadow".to_owned(), json!(flip));
+        }
+        if let (Some(why), Value::Object(facts)) = (record.withheld, &mut facts) {
+            facts.insert("withheld".to_owned(), why.into());
         }
         if let (false, Value::Object(facts)) = (places.is_empty(), &mut facts) {
             facts.insert(reply::PLACES.to_owned(), json!(places));
