@@ -1,5 +1,7 @@
-//! `switchboard tools`: list and show ask a daemon, lint and import read files, search does either.
+//! `switchboard tools`: list and show ask a daemon; lint, import and export read files; search does
+//! either.
 
+mod export;
 mod search;
 
 use std::path::PathBuf;
@@ -28,6 +30,9 @@ pub(super) enum Tools {
     /// It only reports and changes nothing. The daemon makes tools of a document that lies in the
     /// policies folder once a file `openapi/NAME.toml` there names it and a sandbox profile.
     Import(Import),
+    /// Print the tools as a kind of model host takes them: a JSON array for `tools` of a message to it
+    /// (Gemini: for functionDeclarations), without a daemon.
+    Export(export::Options),
 }
 
 #[derive(Debug, Args)]
@@ -79,6 +84,7 @@ pub(super) async fn run(tools: Tools) -> Result<ExitCode, Failed> {
         Tools::Search(options) => search::run(options).await,
         Tools::Lint(options) => lint(&options),
         Tools::Import(options) => import(&options),
+        Tools::Export(options) => export::run(&options),
     }
 }
 

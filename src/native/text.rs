@@ -15,7 +15,9 @@
 //! 6. What ends too early, or is no JSON for another reason, is not run and not completed.
 
 mod doubt;
+mod fence;
 mod find;
+mod found;
 mod shape;
 mod tags;
 mod value;
@@ -25,7 +27,8 @@ use serde_json::Value;
 use super::hint::Unclear;
 use super::{Asked, Kind};
 
-use find::{Finder, Found, What};
+use find::Finder;
+use found::{Found, What};
 use shape::Wanted;
 use value::unquote;
 
@@ -69,7 +72,27 @@ pub fn search(text: &str, tools: &Tools<'_>) -> Reading {
     }
     let inner = unquote(text.trim());
     let text = bare(inner.as_deref().unwrap_or(text));
-    decide(text, Finder::new(text, tools).find())
+    match decide(text, Finder::new(text, tools).find()) {
+        Reading::Prose => expression(text, tools).map_or(Reading::Prose, Reading::Unclear),
+        reading => reading,
+    }
+}
+
+/// A text that is nothing but a tool's name and something in brackets, as in a programming language.
+fn expression(text: &str, tools: &Tools<'_>) -> Option<Unclear> {
+    let inner = text.trim().trim_matches('`').trim();
+    let inner =
+        inner.strip_prefix("print(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
+    let (name, _) = inner.strip_suffix(')')?.split_once('(')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let tool =
+        Some(name).filter(|name| !name.is_empty() && name.chars().all(is_name)).and_then(tools)?;
+    let why = format!(
+        "found a call of `{}` in the notation of a programming language, which is not run: send one \
+         JSON object of `name` and `arguments`, and nothing else",
+        tool.name
+    );
+    Some(Unclear::new(why, text, 0, Some(&tool)))
 }
 
 /// The text without what a model ends it with and a host should have left out.
@@ -97,6 +120,7 @@ fn decide(text: &str, mut found: Vec<Found>) -> Reading {
     found.retain(|one| match &one.what {
         What::Calls { known, .. } => *known || one.marked || alone && one.is_whole(text),
         What::Weak => !alone,
+        What::Odd { .. } => alone && one.is_whole(text),
         What::Final { .. } | What::Broken { .. } => true,
     });
     // What is cut off without a word of a tool only counts beside a call.

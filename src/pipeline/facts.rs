@@ -284,6 +284,7 @@ impl Facts {
         // A call that was refused before it came to its tool is masked as the tool's calls are.
         let named = || self.first.catalog.named(call, &|_| true);
         let masked_by = if self.tool.is_none() { named() } else { None };
+        let own = masked_by.as_ref().and_then(|tool| schema::own_terms(call, tool));
         let code = reply.error.as_ref().map(|error| error.code);
         metrics::counter!(
             "switchboard_calls_total",
@@ -306,9 +307,10 @@ impl Facts {
             taint: reply.metadata.taint.clone(),
             tool: self.tool,
             masked_by,
-            arguments_json: self.arguments_json,
+            arguments_json: own.unwrap_or(self.arguments_json),
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,
+            withheld: call.withheld.as_ref().map(|withheld| withheld.why.clone()),
             files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
             files_out: reply.metadata.files.clone(),
             decision: self.decision,

@@ -84,13 +84,7 @@ impl ToolService for Tools {
         &self,
         request: Request<proto::CancelRequest>,
     ) -> Result<Response<proto::CancelResponse>, Status> {
-        let caller = arrival::caller(&request)?;
-        let id = wire::named("call_id", request.into_inner().call_id)?;
-        if self.pipeline.cancel(&id, &caller) {
-            return Ok(Response::new(proto::CancelResponse { cancelled: true }));
-        }
-        self.recorded(&id, &caller, 0, 0).await?;
-        Ok(Response::new(proto::CancelResponse { cancelled: false }))
+        self.end(request).await.map(Response::new)
     }
 
     async fn get_result(

@@ -102,6 +102,20 @@ impl Tools {
         Underway { id, reply: self.tasks.spawn(run.instrument(span)), _cancel: cancel }
     }
 
+    /// Ends a call of its sender, if it still runs.
+    pub(super) async fn end(
+        &self,
+        request: Request<proto::CancelRequest>,
+    ) -> Result<proto::CancelResponse, Status> {
+        let caller = arrival::caller(&request)?;
+        let id = wire::named("call_id", request.into_inner().call_id)?;
+        let cancelled = self.pipeline.cancel(&id, &caller);
+        if !cancelled {
+            self.recorded(&id, &caller, 0, 0).await?;
+        }
+        Ok(proto::CancelResponse { cancelled })
+    }
+
     async fn page(&self, id: &str, offset: u64, limit: u32) -> Result<Option<Page>, Status> {
         let found = self.pipeline.ledger().result(id, offset, limit).await;
         found.map_err(|error| status::unavailable(Code::LedgerUnavailable, &error.to_string()))

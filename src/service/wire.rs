@@ -88,7 +88,8 @@ pub(super) fn dialect(wire: i32) -> Result<Option<Dialect>, Status> {
 }
 
 fn known(wire: i32) -> Result<Option<Dialect>, String> {
-    let known = proto::Dialect::try_from(wire).map_err(|_| format!("`{wire}` is not known"))?;
+    let known = proto::Dialect::try_from(wire);
+    let known = known.map_err(|error| format!("`{wire}` is not known: {error}"))?;
     Ok(match known {
         proto::Dialect::Unspecified => None,
         proto::Dialect::Openai => Some(Dialect::Openai),

@@ -11,6 +11,7 @@ mod calls;
 mod cli;
 mod daemon;
 mod desk;
+mod dialects;
 mod engine;
 mod files;
 mod http;

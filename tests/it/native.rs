@@ -205,7 +205,11 @@ async fn each_provider_gets_results_in_its_own_form() {
     .await;
     assert_eq!(messages(&response)[0]["tool_name"], "probe_dot_echo");
     assert_eq!(told(&messages(&response)[0]["content"])["status"], "success");
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_calls_is_left_alone() {
+    let daemon = Setup::new().start().await;
     let silent = json!({"role": "assistant", "content": "Nothing to do."});
     let response = native(&daemon, json_of(Provider::OpenaiChat, &silent)).await;
     assert!(response.messages_json.is_empty() && response.calls.is_empty());
@@ -403,4 +407,20 @@ async fn the_command_line_takes_a_message_too() {
     let line: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(line["reading"], "unclear");
     assert_eq!(daemon.cli(&["native", "anthropic", &message]).status.code(), Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_does_not_decide_what_the_message_decided() {
+    let daemon = Setup::new().start().await;
+    let message = chat(&[("a", "probe_dot_echo", r#"{"count":1}"#)]);
+    let body = json!({"choices": [{"message": message, "finish_reason": "length"}]});
+    native(&daemon, json_of(Provider::OpenaiChat, &body)).await;
+    let output = daemon.cli(&["replay", "--json", "--config", &config(&daemon)]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let sum: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&sum["calls"], &sum["same"], &sum["unclear"]),
+        (&json!(1), &json!(0), &json!(1)),
+        "{told}"
+    );
 }

@@ -364,11 +364,22 @@ const SPEAKS: [(&str, &[&str]); 5] = [
     ("string", &["minLength", "maxLength", "pattern", "format"]),
     ("integer", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
     ("number", &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
-    ("array", &["items", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"]),
+    (
+        "array",
+        &["items", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"],
+    ),
     (
         "object",
-        &["properties", "required", "additionalProperties", "patternProperties", "minProperties",
-            "maxProperties", "propertyNames", "dependentRequired"],
+        &[
+            "properties",
+            "required",
+            "additionalProperties",
+            "patternProperties",
+            "minProperties",
+            "maxProperties",
+            "propertyNames",
+            "dependentRequired",
+        ],
     ),
 ];
 
@@ -385,7 +396,8 @@ fn single_type(out: &mut Map<String, Value>) {
     for name in &types {
         let mut branch = Map::from_iter([("type".to_owned(), name.clone())]);
         for (_, keywords) in SPEAKS.iter().filter(|(of, _)| *name == *of) {
-            let spoken = keywords.iter().filter_map(|key| Some(((*key).to_owned(), out.get(*key)?.clone())));
+            let spoken =
+                keywords.iter().filter_map(|key| Some(((*key).to_owned(), out.get(*key)?.clone())));
             branch.extend(spoken);
         }
         each.push(Value::Object(branch));

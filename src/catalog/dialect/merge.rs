@@ -156,8 +156,7 @@ fn unite(
         .filter_map(Value::as_object)
         .map(|branch| branch_of(root, branch, steps))
         .collect();
-    let declared = properties(out).cloned().unwrap_or_default();
-    let mut members = declared.clone();
+    let mut members = properties(out).cloned().unwrap_or_default();
     for branch in &settled {
         for name in properties(branch).into_iter().flatten().map(|(name, _)| name) {
             if !members.contains_key(name) {

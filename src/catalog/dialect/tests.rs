@@ -17,6 +17,7 @@ use crate::catalog::Tool;
 use crate::schema::tests::tool;
 
 /// A tool whose arguments have these members.
+#[expect(clippy::needless_pass_by_value, reason = "tests hand over what `json!` makes")]
 fn with(properties: Value) -> Tool {
     tool(json!({ "type": "object", "properties": properties }))
 }

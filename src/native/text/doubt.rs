@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::find::Found;
+use super::found::Found;
 
 /// Words before a call that make it an example, a format, or something not to be done.
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -19,7 +19,10 @@ static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
             \ (\w+\ )? (run|call|send|execute|do|use|make)\w*
           | not\ (run|call|send|execute)\w*
           | zum\ beispiel | beispiel\w* | par\ exemple | exemple | por\ ejemplo | ejemplo ) \b
-        | \b (said|wrote|asked|says|quotes?|quoted) \s* [:,]? \s* $
+        | \b (said|wrote|asked|says|quotes?|quoted|returned|ran|sent|called|used|executed|tried|received
+            |got|gave|printed|logged|reads|contains|outputs?|results?|responses?|logs?|history)
+            \s* [:,]? \s* $
+        | \b was\ (going|about)\ to \b
         | 例如 | 比如 | 示例 | 例子 | 举例 | 不要 | 不会 | 例えば | 예를";
     Regex::new(words).ok()
 });
@@ -47,7 +50,11 @@ pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
         // Without its words the rule cannot be applied, so everything is in doubt.
         words.as_ref().is_none_or(|words| words.is_match(text))
     };
-    if says(&BEFORE, last_sentence(before)) {
+    let sentence = last_sentence(before);
+    if sentence.trim_end().ends_with(['?', '？']) {
+        return Some("a question stands before it");
+    }
+    if says(&BEFORE, sentence) {
         return Some("it is announced as something that is not to be run");
     }
     let (line, below) = after.split_once('\n').unwrap_or((after, ""));
@@ -65,7 +72,10 @@ pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
 fn last_sentence(text: &str) -> &str {
     let line = text.trim_end().rsplit('\n').next().unwrap_or_default();
     let ends = [". ", "! ", "? ", "。", "！", "？"];
-    let start = ends.iter().filter_map(|end| Some(line.trim_end().rfind(end)? + end.len())).max();
+    let line = line.trim_end();
+    let starts = ends.iter().filter_map(|end| Some(line.rfind(end)? + end.len()));
+    // The end of the sentence itself is none before it.
+    let start = starts.filter(|start| *start < line.len()).max();
     line.get(start.unwrap_or_default()..).unwrap_or(line)
 }
 

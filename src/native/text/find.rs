@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::shape::{Shape, Wanted, shape};
+use super::fence::Fence;
+use super::found::{Found, What};
+use super::shape::{Shape, shape};
 use super::value::{self, Value};
 use super::{Known, Tools};
-use crate::native::hint::Unclear;
 use crate::native::raw::Stop;
 
 /// More than these are never run, so no more are looked for.
@@ -37,80 +38,21 @@ const LANGUAGES: [&str; 15] = [
     "text",
 ];
 
+/// Parts of a text that show what a tool gave, or what could be.
+const SHOWN: [(&str, &str); 6] = [
+    ("<tool_response>", "</tool_response>"),
+    ("<tool_result>", "</tool_result>"),
+    ("<function_results>", "</function_results>"),
+    ("<observation>", "</observation>"),
+    ("<example>", "</example>"),
+    ("<!--", "-->"),
+];
+
 /// The name of a tool in something that begins like a call.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let text = r#"["'](?:name|tool|tool_name|function|function_name|action)["']\s*:\s*["']([^"'\\\s]{1,128})["']"#;
+    let text = r#"\b(?:name|tool|tool_name|function|function_name|action)["'”]?\s*:\s*["'“]([^"'”\\\s]{1,128})["'”]"#;
     Regex::new(text).ok()
 });
-
-/// Something in a text.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) at: usize,
-    pub(super) end: usize,
-    /// In a fenced block of its own.
-    pub(super) fenced: bool,
-    /// In one of the marked forms.
-    pub(super) marked: bool,
-    pub(super) what: What,
-}
-
-#[derive(Debug)]
-pub(super) enum What {
-    /// Calls; `tool` is that of the first, and `known` whether all are of known tools.
-    Calls {
-        wanted: Vec<Wanted>,
-        known: bool,
-        tool: Option<Known>,
-    },
-    Final {
-        answer: String,
-        json: String,
-    },
-    /// Something meant as a call: what is wrong with it, and its tool.
-    Broken {
-        why: String,
-        tool: Option<Known>,
-    },
-    /// Something that ends too early, and names no tool.
-    Weak,
-}
-
-impl What {
-    pub(super) fn calls(self) -> Vec<Wanted> {
-        match self {
-            Self::Calls { wanted, .. } => wanted,
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl Found {
-    /// Whether the text is nothing else.
-    pub(super) fn is_whole(&self, text: &str) -> bool {
-        let outside = [text.get(..self.at), text.get(self.end..)];
-        outside.iter().flatten().all(|part| part.trim().is_empty())
-    }
-
-    pub(super) fn tool(&self) -> Option<&Known> {
-        match &self.what {
-            What::Calls { tool, .. } | What::Broken { tool, .. } => tool.as_ref(),
-            What::Final { .. } | What::Weak => None,
-        }
-    }
-
-    /// What to say of it, where it is broken.
-    pub(super) fn unclear(&self, text: &str) -> Option<Unclear> {
-        let why = match &self.what {
-            What::Broken { why, .. } => why.clone(),
-            What::Weak => "found a call and the beginning of something more that is cut off, so \
-                              nothing ran: send one complete JSON object and nothing else"
-                .to_owned(),
-            What::Calls { .. } | What::Final { .. } => return None,
-        };
-        Some(Unclear::new(why, text, self.at, self.tool()))
-    }
-}
 
 /// One way through one text.
 pub(super) struct Finder<'t, 'a> {
@@ -143,6 +85,7 @@ impl<'t, 'a> Finder<'t, 'a> {
             match byte {
                 b'`' => self.code(),
                 b'{' => self.value(),
+                b'<' if self.shown() => {}
                 b'<' | b'[' | b'f' if self.marked() => {}
                 b'[' if self
                     .rest()
@@ -185,23 +128,28 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     /// What a value is, if it is anything.
     pub(super) fn what(&mut self, json: &str) -> Option<What> {
-        match shape(json) {
+        let shaped = shape(json);
+        match &shaped {
             Shape::Data => None,
-            Shape::Final(answer, json) => Some(What::Final { answer, json }),
-            Shape::Broken(name, why) => {
-                let tool = self.tool(&name)?;
+            Shape::Final(answer, json) => {
+                Some(What::Final { answer: answer.clone(), json: json.clone() })
+            }
+            Shape::Broken(name, why) | Shape::Odd(name, why) => {
+                let odd = matches!(shaped, Shape::Odd(..));
+                let tool = self.tool(name)?;
                 let why = format!(
-                    "found something like a call of `{}`, but {why}, so it did not run: \
-                    send one JSON object of `name` and `arguments`, and nothing else",
+                    "found something like a call of `{}`, but {why}, so it did not run: send one \
+                     JSON object of `name` and `arguments`, and nothing else",
                     tool.name
                 );
-                Some(What::Broken { why, tool: Some(tool) })
+                let tool = Some(tool);
+                Some(if odd { What::Odd { why, tool } } else { What::Broken { why, tool } })
             }
             Shape::Calls(wanted) => {
                 let tools: Vec<_> = wanted.iter().map(|call| self.tool(&call.name)).collect();
                 let known = tools.iter().all(Option::is_some);
                 let tool = tools.into_iter().flatten().next();
-                Some(What::Calls { wanted, known, tool })
+                Some(What::Calls { wanted: wanted.clone(), known, tool })
             }
         }
     }
@@ -247,12 +195,12 @@ impl<'t, 'a> Finder<'t, 'a> {
     fn meant(&mut self, stop: Stop) -> Option<What> {
         let rest = self.rest();
         let head = rest.get(..rest.floor_char_boundary(MAX_HEAD)).unwrap_or_default();
-        // What is not even an object or an array of them is a brace in prose.
-        let head = if stop.at < 2 && !head.get(1..)?.trim_start().starts_with(['\'', '{']) {
-            ""
-        } else {
-            head
-        };
+        // What does not even begin like an object, or an array of them, is a brace in prose.
+        let inner = head.get(1..)?.trim_start();
+        let begins = inner.starts_with(['\'', '{', '“', '"'])
+            || ["name", "tool", "function", "action"].iter().any(|key| inner.starts_with(key));
+        let head = if begins { head } else { "" };
+        self.budget = self.budget.saturating_sub(head.len());
         let names: Vec<&str> = NAMED
             .as_ref()?
             .captures_iter(head)
@@ -276,6 +224,16 @@ impl<'t, 'a> Finder<'t, 'a> {
             ),
         };
         Some(What::Broken { why, tool: Some(tool) })
+    }
+
+    /// A part that is marked as a result, an example or a remark; false where there is none.
+    fn shown(&mut self) -> bool {
+        let rest = self.rest();
+        let Some((_, close)) = SHOWN.iter().find(|(open, _)| rest.starts_with(open)) else {
+            return false;
+        };
+        self.at += rest.find(close).map_or(rest.len(), |at| at + close.len());
+        true
     }
 
     /// Inline code: what it holds is shown, not meant, unless there is nothing else.
@@ -302,7 +260,8 @@ impl<'t, 'a> Finder<'t, 'a> {
         let (start, end) = (self.at, self.at + ticks + length + ticks);
         let outside = [self.text.get(..start), self.text.get(end..)];
         if outside.iter().flatten().all(|part| part.trim().is_empty()) {
-            let inner = after.get(..length).unwrap_or_default();
+            let inner = after.get(..length).unwrap_or_default().trim_start();
+            let inner = inner.strip_prefix("json").unwrap_or(inner);
             if let Value::Whole(json, taken) = value::at(inner, &mut self.budget)
                 && inner.get(taken..).is_some_and(|rest| rest.trim().is_empty())
                 && let Some(what) = self.what(&json)
@@ -322,6 +281,9 @@ impl<'t, 'a> Finder<'t, 'a> {
         if inner.starts_with('>') {
             self.at = next;
             return true;
+        }
+        if let Some(name) = inner.strip_prefix("Action:") {
+            return self.action(name, next);
         }
         let Some(fence) = Fence::open(inner) else { return false };
         let start = self.at;
@@ -414,48 +376,4 @@ fn after_thinking(text: &str) -> usize {
         }
     }
     0
-}
-
-/// How a fenced block was opened.
-struct Fence<'t> {
-    mark: char,
-    count: usize,
-    language: &'t str,
-}
-
-impl<'t> Fence<'t> {
-    fn open(line: &'t str) -> Option<Self> {
-        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-        let info = line.trim_start_matches(mark);
-        let count = line.len() - info.len();
-        let is_fence = count >= 3 && !(mark == '`' && info.contains('`'));
-        let language = info.split_whitespace().next().unwrap_or_default();
-        is_fence.then_some(Self { mark, count, language })
-    }
-
-    /// Bytes up to the end of the closing line, if the next line with text is that; the end of the text
-    /// closes a block too.
-    fn closes(&self, rest: &str) -> Option<usize> {
-        let space = rest.len() - rest.trim_start().len();
-        let line = rest.get(space..)?.split('\n').next().unwrap_or_default();
-        let closes = line.is_empty() || (rest.get(..space)?.contains('\n') && self.is_end(line));
-        closes.then_some(space + line.len())
-    }
-
-    fn is_end(&self, line: &str) -> bool {
-        let line = line.trim();
-        line.len() >= self.count && line.chars().all(|c| c == self.mark)
-    }
-
-    /// Bytes to the end of the block.
-    fn length(&self, rest: &str) -> usize {
-        let mut length = 0;
-        for line in rest.split_inclusive('\n') {
-            length += line.len();
-            if self.is_end(line) {
-                break;
-            }
-        }
-        length
-    }
 }

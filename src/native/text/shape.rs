@@ -28,7 +28,7 @@ const WRAPPERS: [&str; 9] = [
     "function_calls",
     "calls",
 ];
-const BESIDE: [&str; 12] = [
+const BESIDE: [&str; 15] = [
     "id",
     "call_id",
     "tool_call_id",
@@ -41,6 +41,9 @@ const BESIDE: [&str; 12] = [
     "explanation",
     "comment",
     "status",
+    "reason",
+    "explain",
+    "confidence",
 ];
 /// Words that say that a call follows, not which.
 const MERE: [&str; 6] = ["tool_call", "call", "call_tool", "tool", "function_call", "tool_use"];
@@ -73,6 +76,8 @@ pub(super) enum Shape {
     Final(String, String),
     /// Something like a call of that tool, and what is wrong with it.
     Broken(String, &'static str),
+    /// The same, but it may as well be data.
+    Odd(String, &'static str),
     Data,
 }
 
@@ -102,7 +107,7 @@ fn array(json: &str, level: usize) -> Shape {
     for (_, item) in parts(json) {
         match shape_at(item, level + 1) {
             Shape::Calls(more) => calls.extend(more),
-            broken @ Shape::Broken(..) => return broken,
+            broken @ (Shape::Broken(..) | Shape::Odd(..)) => return broken,
             Shape::Final(..) | Shape::Data => return Shape::Data,
         }
     }
@@ -165,7 +170,11 @@ fn object(json: &str, level: usize) -> Shape {
     }
     let [(key, name)] = names.as_slice() else { return Shape::Data };
     if !other.is_empty() || !wrapped.is_empty() {
-        return Shape::Data;
+        let described = other.iter().any(|(key, _)| key == "description");
+        return match arguments.as_slice() {
+            [_] if !described => Shape::Odd(name.clone(), "it has other members beside"),
+            _ => Shape::Data,
+        };
     }
     let broken = |why| Shape::Broken(name.clone(), why);
     match arguments.as_slice() {

@@ -5,10 +5,14 @@
 //! - `<function=NAME>{..}</function>` (Llama), and there `<parameter=NAME>text</parameter>` (Qwen Coder)
 //! - `[TOOL_CALLS][{..}]` and `[TOOL_CALLS]NAME[ARGS]{..}` (Mistral), `functools[{..}]` (Phi)
 //! - `<|python_tag|>{..}` (Llama)
+//! - `<|channel|>commentary to=functions.NAME ..<|message|>{..}` (gpt-oss)
+//!
+//! And, without the same force, `Action: NAME` with `Action Input: {..}` in the next line.
 
 use serde_json::{Map, Value as Json};
 
-use super::find::{Finder, Found, What};
+use super::find::Finder;
+use super::found::{Found, What};
 use super::shape::Wanted;
 use super::value::Value;
 use crate::native::raw::Stop;
@@ -22,6 +26,7 @@ const PAIRS: [(&str, &str); 5] = [
 ];
 const MISTRAL: &str = "[TOOL_CALLS]";
 const FUNCTION: &str = "<function=";
+const CHANNEL: &str = "<|channel|>";
 
 impl Finder<'_, '_> {
     /// Takes a marked form at the place; false where there is none.
@@ -37,6 +42,8 @@ impl Finder<'_, '_> {
         } else if rest.starts_with(MISTRAL) {
             self.at += MISTRAL.len();
             self.mistral(start)
+        } else if rest.starts_with(CHANNEL) {
+            self.channel(start)
         } else if rest.starts_with("functools[") {
             self.at += "functools".len();
             self.json(start)
@@ -221,6 +228,12 @@ impl Finder<'_, '_> {
             return false;
         }
         self.at = self.text.len() - after.trim_start().len();
+        self.arguments(start, name);
+        true
+    }
+
+    /// The arguments of a call whose name is known.
+    fn arguments(&mut self, start: usize, name: &str) {
         match self.read() {
             Value::Whole(json, length) => {
                 self.at += length;
@@ -233,6 +246,42 @@ impl Finder<'_, '_> {
                 self.at = self.text.len();
                 self.note(start, broken_words(stop));
             }
+        }
+    }
+
+    /// A message of one channel. Only what is addressed to a function is a call.
+    fn channel(&mut self, start: usize) -> bool {
+        let rest = self.rest();
+        let Some((header, body)) = rest.split_once("<|message|>") else { return false };
+        let name = header.split_once("to=functions.").map(|(_, name)| name);
+        let name = name.map(|name| name.split(|c: char| !is_name(c)).next().unwrap_or_default());
+        let Some(name) = name.filter(|_| body.trim_start().starts_with('{')) else { return false };
+        self.at = self.text.len() - body.trim_start().len();
+        self.arguments(start, name);
+        if self.rest().starts_with("<|call|>") {
+            self.at += "<|call|>".len();
+        }
+        if let Some(last) = self.found.last_mut() {
+            last.end = self.at;
+        }
+        true
+    }
+
+    /// `Action: NAME` and its input, which begins in the line at `next`; false where it is none.
+    pub(super) fn action(&mut self, name: &str, next: usize) -> bool {
+        let start = self.at;
+        let name = name.trim().trim_matches('`');
+        let below = self.text.get(next..).unwrap_or_default().trim_start();
+        let input = below.strip_prefix("Action Input:").map(str::trim_start);
+        let Some(input) = input.filter(|input| input.starts_with('{')) else { return false };
+        if self.tool(name).is_none() {
+            return false;
+        }
+        let count = self.found.len();
+        self.at = self.text.len() - input.len();
+        self.arguments(start, name);
+        for found in self.found.iter_mut().skip(count) {
+            (found.fenced, found.marked) = (true, false);
         }
         true
     }

@@ -150,7 +150,34 @@ fn openai(definition: &Value, wrong: &mut Vec<String>) {
 
 /// The subset of strict mode, and its limits.
 fn strict(schema: &Value, wrong: &mut Vec<String>) {
-    const KNOWN: [&str; 19] = [
+    let (mut members, mut listed, mut characters) = (0, 0, 0);
+    each(schema, "", &mut |map, at| {
+        strict_place(map, at, wrong);
+        let declared = map.get("properties").and_then(Value::as_object);
+        for (name, _) in declared.into_iter().flatten() {
+            members += 1;
+            characters += name.chars().count();
+        }
+        let values = map.get("enum").and_then(Value::as_array);
+        for value in values.into_iter().flatten().chain(map.get("const")) {
+            listed += 1;
+            characters += value.as_str().unwrap_or_default().chars().count();
+        }
+    });
+    // Null is listed beside the thousand values where a member can be left out.
+    for (count, most) in [(members, 5000), (listed, 2000), (characters, 120_000)] {
+        if count > most {
+            wrong.push(format!("{count} is more than {most}"));
+        }
+    }
+    let depth = depth(schema, schema, &mut Vec::new());
+    if depth > 10 {
+        wrong.push(format!("{depth} levels"));
+    }
+}
+
+fn strict_place(map: &Map<String, Value>, at: &str, wrong: &mut Vec<String>) {
+    const KNOWN: [&str; 20] = [
         "type",
         "properties",
         "required",
@@ -170,47 +197,29 @@ fn strict(schema: &Value, wrong: &mut Vec<String>) {
         "minimum",
         "exclusiveMinimum",
         "minItems",
+        "maxItems",
     ];
-    let (mut members, mut listed, mut characters) = (0, 0, 0);
-    each(schema, "", &mut |map, at| {
-        for key in map.keys().filter(|key| !KNOWN.contains(&key.as_str()) && *key != "maxItems") {
-            wrong.push(format!("{at}: `{key}` in strict mode"));
-        }
-        let types = map.get("type").cloned().unwrap_or_default();
-        if map.contains_key("$ref") {
-            if map.len() > 1 {
-                wrong.push(format!("{at}: something beside `$ref`"));
-            }
-        } else if !map.contains_key("type") && !map.contains_key("anyOf") {
-            wrong.push(format!("{at}: no type"));
-        }
-        let is_object =
-            types == "object" || types.as_array().is_some_and(|all| all.contains(&"object".into()));
-        if is_object {
-            let declared: BTreeSet<&str> =
-                map["properties"].as_object().unwrap().keys().map(String::as_str).collect();
-            let required: BTreeSet<&str> =
-                map["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-            if declared != required || map["additionalProperties"] != false {
-                wrong.push(format!("{at}: not all members are required, or it is open"));
-            }
-            members += declared.len();
-            characters += declared.iter().map(|name| name.chars().count()).sum::<usize>();
-        }
-        let values = map.get("enum").and_then(Value::as_array);
-        for value in values.into_iter().flatten().chain(map.get("const")) {
-            listed += 1;
-            characters += value.as_str().unwrap_or_default().chars().count();
-        }
-    });
-    for (count, most) in [(members, 5000), (listed, 2000), (characters, 120_000)] {
-        if count > most {
-            wrong.push(format!("{count} is more than {most}"));
-        }
+    for key in map.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
+        wrong.push(format!("{at}: `{key}` in strict mode"));
     }
-    let depth = depth(schema, schema, &mut Vec::new());
-    if depth > 10 {
-        wrong.push(format!("{depth} levels"));
+    if map.contains_key("$ref") {
+        if map.len() > 1 {
+            wrong.push(format!("{at}: something beside `$ref`"));
+        }
+    } else if !map.contains_key("type") && !map.contains_key("anyOf") {
+        wrong.push(format!("{at}: no type"));
+    }
+    let types = map.get("type").cloned().unwrap_or_default();
+    let is_object =
+        types == "object" || types.as_array().is_some_and(|all| all.contains(&"object".into()));
+    if is_object {
+        let declared: BTreeSet<&str> =
+            map["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let required: BTreeSet<&str> =
+            map["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        if declared != required || map["additionalProperties"] != false {
+            wrong.push(format!("{at}: not all members are required, or it is open"));
+        }
     }
 }
 
@@ -221,7 +230,9 @@ fn depth<'s>(root: &'s Value, schema: &'s Value, open: &mut Vec<&'s str>) -> usi
             return 0;
         }
         open.push(reference);
-        let count = root.pointer(&reference[1..]).map_or(0, |target| depth(root, target, open));
+        let count = root
+            .pointer(reference.trim_start_matches('#'))
+            .map_or(0, |target| depth(root, target, open));
         open.pop();
         return count;
     }
@@ -286,7 +297,37 @@ fn gemini(definition: &Value, wrong: &mut Vec<String>) {
 }
 
 fn google(schema: &Value, at: &str, count: &mut usize, wrong: &mut Vec<String>) {
-    const KNOWN: [&str; 17] = [
+    *count += 1;
+    let Some(map) = schema.as_object() else {
+        return wrong.push(format!("{at}: is no object"));
+    };
+    if let Some(parts) = map.get("anyOf") {
+        let parts = parts.as_array().unwrap();
+        if map.len() > 1 || parts.len() < 2 {
+            wrong.push(format!("{at}: something beside anyOf, or one alternative"));
+        }
+        for (index, part) in parts.iter().enumerate() {
+            google(part, &format!("{at}/anyOf/{index}"), count, wrong);
+        }
+        return;
+    }
+    wrong.extend(google_place(map).into_iter().map(|what| format!("{at}: {what}")));
+    let legal = Regex::new("^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$").unwrap();
+    let members = map.get("properties").and_then(Value::as_object);
+    for (key, inner) in members.into_iter().flatten() {
+        if !legal.is_match(key) {
+            wrong.push(format!("{at}: key `{key}`"));
+        }
+        google(inner, &format!("{at}/{key}"), count, wrong);
+    }
+    if let Some(items) = map.get("items") {
+        google(items, &format!("{at}/items"), count, wrong);
+    }
+}
+
+/// What is wrong with one schema of the subset, whatever is inside.
+fn google_place(map: &Map<String, Value>) -> Vec<String> {
+    const KNOWN: [&str; 16] = [
         "type",
         "format",
         "title",
@@ -300,42 +341,30 @@ fn google(schema: &Value, at: &str, count: &mut usize, wrong: &mut Vec<String>) 
         "minLength",
         "maxLength",
         "pattern",
-        "anyOf",
         "items",
         "minimum",
         "maximum",
     ];
-    *count += 1;
-    only(schema, &KNOWN, wrong);
-    let mut say = |what: &str| wrong.push(format!("{at}: {what}"));
-    let Some(map) = schema.as_object() else { return say("is no object") };
-    let legal = Regex::new("^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$").unwrap();
-    if let Some(parts) = map.get("anyOf") {
-        if map.len() > 1 {
-            say("something beside anyOf");
-        }
-        let parts = parts.as_array().unwrap();
-        if parts.len() < 2 {
-            say("one alternative");
-        }
-        for (index, part) in parts.iter().enumerate() {
-            google(part, &format!("{at}/anyOf/{index}"), count, wrong);
-        }
-        return;
-    }
+    let mut wrong: Vec<String> =
+        map.keys().filter(|key| !KNOWN.contains(&key.as_str())).cloned().collect();
+    let mut refuse = |is_wrong: bool, what: &str| wrong.extend(is_wrong.then(|| what.to_owned()));
     let name = map.get("type").and_then(Value::as_str).unwrap_or_default();
-    if !["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"].contains(&name) {
-        say(&format!("type `{name}`"));
-    }
-    if map.get("nullable").is_some_and(|value| *value != true) {
-        say("nullable");
-    }
+    let of = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
+    let (is_list, is_object) = (name == "ARRAY", name == "OBJECT");
+    let is_number = name == "NUMBER" || name == "INTEGER";
+    refuse(!is_list && !is_object && !is_number && name != "STRING" && name != "BOOLEAN", "type");
+    refuse(map.get("nullable").is_some_and(|value| *value != true), "nullable");
+    refuse(of(&["items"]) != is_list, "items");
+    refuse(of(&["minItems", "maxItems"]) && !is_list, "a keyword of lists");
+    refuse(
+        of(&["minLength", "maxLength", "pattern", "enum"]) && name != "STRING",
+        "a keyword of texts",
+    );
+    refuse(of(&["minimum", "maximum"]) && !is_number, "a keyword of numbers");
     if let Some(values) = map.get("enum") {
         let values = values.as_array().unwrap();
         let texts = values.iter().all(|one| one.as_str().is_some_and(|text| !text.is_empty()));
-        if name != "STRING" || values.is_empty() || !texts {
-            say("enum");
-        }
+        refuse(values.is_empty() || !texts, "enum");
     }
     let formats: &[&str] = match name {
         "STRING" => &["date-time", "enum"],
@@ -343,42 +372,18 @@ fn google(schema: &Value, at: &str, count: &mut usize, wrong: &mut Vec<String>) 
         "NUMBER" => &["float", "double"],
         _ => &[],
     };
-    if map.get("format").is_some_and(|format| !formats.contains(&format.as_str().unwrap())) {
-        say("format");
-    }
-    let of = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
-    if (of(&["items", "minItems", "maxItems"]) || name == "ARRAY")
-        && (name != "ARRAY" || !of(&["items"]))
-    {
-        say("items");
-    }
-    if of(&["minLength", "maxLength", "pattern"]) && name != "STRING" {
-        say("a keyword of texts");
-    }
-    if of(&["minimum", "maximum"]) && !["NUMBER", "INTEGER"].contains(&name) {
-        say("a keyword of numbers");
-    }
-    if let Some(pattern) = map.get("pattern").and_then(Value::as_str)
-        && regex_syntax::Parser::new().parse(pattern).is_err()
-    {
-        say(&format!("pattern `{pattern}`"));
-    }
+    let format = map.get("format").and_then(Value::as_str);
+    refuse(format.is_some_and(|format| !formats.contains(&format)), "format");
+    let pattern = map.get("pattern").and_then(Value::as_str);
+    let compiles = |one: &str| regex_syntax::Parser::new().parse(one).is_ok();
+    refuse(pattern.is_some_and(|one| !compiles(one)), "pattern");
     let members = map.get("properties").and_then(Value::as_object);
-    if (name == "OBJECT") != members.is_some_and(|members| !members.is_empty()) {
-        say("an OBJECT without members");
-    }
-    for required in map.get("required").and_then(Value::as_array).into_iter().flatten() {
-        if !members.is_some_and(|members| members.contains_key(required.as_str().unwrap())) {
-            say("required without a member");
-        }
-    }
-    for (key, inner) in members.into_iter().flatten() {
-        if !legal.is_match(key) {
-            wrong.push(format!("{at}: key `{key}`"));
-        }
-        google(inner, &format!("{at}/{key}"), count, wrong);
-    }
-    if let Some(items) = map.get("items") {
-        google(items, &format!("{at}/items"), count, wrong);
-    }
+    refuse(
+        is_object != members.is_some_and(|members| !members.is_empty()),
+        "an OBJECT without members",
+    );
+    let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
+    let known = |name: &Value| members.is_some_and(|all| all.contains_key(name.as_str().unwrap()));
+    refuse(!required.into_iter().all(known), "required without a member");
+    wrong
 }

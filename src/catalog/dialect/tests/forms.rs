@@ -65,8 +65,12 @@ fn every_list_has_items_and_the_call_is_not_narrowed() {
     }
     let gemini = members(&tool, Dialect::Gemini);
     for name in ["t", "u", "v"] {
-        let types: Vec<&Value> =
-            gemini[name]["items"]["anyOf"].as_array().unwrap().iter().map(|part| &part["type"]).collect();
+        let types: Vec<&Value> = gemini[name]["items"]["anyOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| &part["type"])
+            .collect();
         assert_eq!(types, ["STRING", "INTEGER"]);
         assert!(gemini[name]["description"].as_str().unwrap().contains("1: string, 2: integer"));
     }
@@ -79,8 +83,10 @@ fn every_list_has_items_and_the_call_is_not_narrowed() {
 
 #[test]
 fn patterns_that_the_engine_of_the_provider_refuses_are_told() {
-    let kept = ["^(?!tmp).*$", "^[<(?]+$", "^[0-9]{4}$", "^\\d+\\.\\w$", "(?:a|b)c", "(?<=x)y", "^\\/a$"];
-    let dropped = ["^[^\\p{Cc}]{1,20}$", "^\\u{48}+$", "(?<=x*)y", "(", "^(?<year>\\d{4})$", "\\cA", "a++"];
+    let kept =
+        ["^(?!tmp).*$", "^[<(?]+$", "^[0-9]{4}$", "^\\d+\\.\\w$", "(?:a|b)c", "(?<=x)y", "^\\/a$"];
+    let dropped =
+        ["^[^\\p{Cc}]{1,20}$", "^\\u{48}+$", "(?<=x*)y", "(", "^(?<year>\\d{4})$", "\\cA", "a++"];
     for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::OpenaiStrict] {
         for pattern in kept {
             let tool = with(json!({"x": {"type": "string", "pattern": pattern}}));
@@ -154,10 +160,16 @@ fn alternatives_at_the_root_become_one_object() {
         let export = export_well(&tool, dialect);
         let made = schema(&export);
         assert_eq!(made["properties"]["kind"]["enum"], json!(["mail", "call"]));
-        assert_eq!(made["properties"]["text"]["anyOf"], json!([{"type": "string"}, {"type": "integer"}]));
+        assert_eq!(
+            made["properties"]["text"]["anyOf"],
+            json!([{"type": "string"}, {"type": "integer"}])
+        );
         assert_eq!(made["required"], json!(["to", "kind"]));
         let told = made["description"].as_str().unwrap();
-        assert!(told.contains("`kind` = \"mail\" with `text`; or `kind` = \"call\" with `number`"), "{told}");
+        assert!(
+            told.contains("`kind` = \"mail\" with `text`; or `kind` = \"call\" with `number`"),
+            "{told}"
+        );
         assert!(lost(&export, "/oneOf") && lost(&export, "/not"));
         let call = json!({"to": "a", "kind": "mail", "text": "hi"});
         assert_eq!(restore(&tool, dialect, call.clone()), call);
@@ -187,7 +199,10 @@ fn a_long_description_is_cut_where_the_provider_says_so() {
     let mut tool = with(json!({}));
     tool.description = "长".repeat(2000);
     let openai = export_well(&tool, Dialect::Openai);
-    assert_eq!(openai.definition["function"]["description"].as_str().unwrap().chars().count(), 1024);
+    assert_eq!(
+        openai.definition["function"]["description"].as_str().unwrap().chars().count(),
+        1024
+    );
     assert!(openai.losses.iter().any(|loss| loss.keyword == "description"));
     let anthropic = export_well(&tool, Dialect::Anthropic);
     assert_eq!(anthropic.definition["description"].as_str().unwrap().chars().count(), 2000);
@@ -195,7 +210,9 @@ fn a_long_description_is_cut_where_the_provider_says_so() {
 
 #[test]
 fn marks_and_unknown_keywords_stay_at_home() {
-    let tool = with(json!({"k": {"type": "string", "x-sensitive": true, "$comment": "c", "$id": "i", "xml": {}}}));
+    let tool = with(
+        json!({"k": {"type": "string", "x-sensitive": true, "$comment": "c", "$id": "i", "xml": {}}}),
+    );
     for dialect in Dialect::ALL {
         let text = export_well(&tool, dialect).definition.to_string();
         for word in ["x-sensitive", "$comment", "$id", "xml"] {

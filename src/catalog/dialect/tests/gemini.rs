@@ -24,7 +24,10 @@ fn null_among_types_is_nullable_wherever_it_stands() {
     assert_eq!(seen["inner"]["type"], "OBJECT");
     assert_eq!(seen["inner"]["nullable"], true);
     assert_eq!(seen["inner"]["properties"]["k"], json!({"type": "STRING"}));
-    assert_eq!((&seen["none"]["type"], &seen["none"]["nullable"]), (&json!("STRING"), &json!(true)));
+    assert_eq!(
+        (&seen["none"]["type"], &seen["none"]["nullable"]),
+        (&json!("STRING"), &json!(true))
+    );
     assert_eq!(seen["word"], json!({"type": "STRING", "nullable": true}));
     assert_eq!(seen["mixed"]["anyOf"].as_array().unwrap().len(), 2);
     let three = seen["three"]["anyOf"].as_array().unwrap();
@@ -40,7 +43,10 @@ fn calls_of_types_in_lists_come_back_as_they_were_meant() {
     for call in [json!({"c": "auto"}), json!({"c": 1}), json!({"n": null}), json!({"size": 4})] {
         assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
     }
-    assert_eq!(restore(&tool, Dialect::Gemini, json!({"size": "4", "n": "12"})), json!({"size": 4, "n": 12}));
+    assert_eq!(
+        restore(&tool, Dialect::Gemini, json!({"size": "4", "n": "12"})),
+        json!({"size": 4, "n": 12})
+    );
     // A text stays one where the tool takes texts.
     let call = json!({"c": "1"});
     assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
@@ -57,8 +63,14 @@ fn formats_outside_the_list_are_told() {
     let seen = seen(&tool);
     assert_eq!(seen["at"]["format"], "date-time");
     assert_eq!(seen["big"]["format"], "int64");
-    let told = [("link", "URI"), ("id", "UUID"), ("day", "YYYY-MM-DD"), ("count", "4294967295"),
-        ("blob", "Base64"), ("odd", "stock-symbol")];
+    let told = [
+        ("link", "URI"),
+        ("id", "UUID"),
+        ("day", "YYYY-MM-DD"),
+        ("count", "4294967295"),
+        ("blob", "Base64"),
+        ("odd", "stock-symbol"),
+    ];
     for (name, word) in told {
         assert!(seen[name].get("format").is_none());
         assert!(seen[name]["description"].as_str().unwrap().contains(word), "{}", seen[name]);
@@ -137,10 +149,14 @@ fn schemas_that_are_used_often_do_not_explode() {
     let mut defs = serde_json::Map::new();
     for level in 0..20 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
-        defs.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+        defs.insert(
+            format!("d{level}"),
+            json!({"type": "object", "properties": {"a": next, "b": next}}),
+        );
     }
     defs.insert("d20".to_owned(), json!({"type": "string"}));
-    let tool = tool(json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs}));
+    let tool =
+        tool(json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs}));
     for dialect in Dialect::ALL {
         let size = export_well(&tool, dialect).definition.to_string().len();
         let most = if dialect == Dialect::Gemini { 400_000 } else { 8_000 };
@@ -162,7 +178,9 @@ fn nothing_stands_beside_alternatives() {
     let seen = seen(&tool);
     let who = seen["who"]["anyOf"].as_array().unwrap();
     assert_eq!(who.len(), 2);
-    assert!(who.iter().all(|part| part["description"].as_str().unwrap().starts_with("Whom to ask")));
+    assert!(
+        who.iter().all(|part| part["description"].as_str().unwrap().starts_with("Whom to ask"))
+    );
     assert!(who.iter().all(|part| part["nullable"] == true));
     let shape = seen["shape"]["anyOf"].as_array().unwrap();
     assert!(shape.iter().all(|part| part["properties"]["id"]["type"] == "INTEGER"));
@@ -172,7 +190,10 @@ fn nothing_stands_beside_alternatives() {
 
 #[test]
 fn a_tool_without_arguments_has_no_parameters() {
-    for schema in [json!({"type": "object"}), json!({"type": "object", "properties": {}, "additionalProperties": false})] {
+    for schema in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+    ] {
         let export = export_well(&tool(schema), Dialect::Gemini);
         assert!(export.definition.get("parameters").is_none());
     }

@@ -26,7 +26,8 @@ impl Model<'_> {
     fn value(&self, told: &Value, meant: &Value) -> Option<Value> {
         let Some(map) = told.as_object() else { return Some(meant.clone()) };
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-            return self.value(self.root.pointer(&reference[1..]).unwrap(), meant);
+            return self
+                .value(self.root.pointer(reference.trim_start_matches('#')).unwrap(), meant);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(parts) = map.get(keyword).and_then(Value::as_array) {
@@ -39,42 +40,19 @@ impl Model<'_> {
             return self.object(&together(parts), members);
         }
         let listed = map.get("const").map(std::slice::from_ref);
-        let listed = listed.or(map.get("enum").and_then(Value::as_array).map(Vec::as_slice));
+        let listed = listed.or_else(|| map.get("enum")?.as_array().map(Vec::as_slice));
         if !meant.is_null() && listed.is_some_and(|listed| !listed.contains(meant)) {
             return None;
         }
-        let name = match meant {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
-        let nests = meant.is_object() || meant.is_array();
-        if self.dialect == Dialect::Gemini
-            && nests
-            && map["type"] == "STRING"
-            && description.contains(&format!(
-                "A JSON {} as text",
-                if name == "array" { "list" } else { "object" }
-            ))
-        {
-            return Some(Value::String(meant.to_string()));
-        }
-        if let Some((_, only)) = description.split_once("Only ")
-            && self.dialect == Dialect::Gemini
-            && map["type"] != "STRING"
-            && !meant.is_null()
-        {
-            let only = only.split('.').next().unwrap();
-            if !only.split(", ").any(|one| one == meant.to_string()) {
+        if self.dialect == Dialect::Gemini {
+            if is_json(map, meant) {
+                return Some(Value::String(meant.to_string()));
+            }
+            if !is_listed(map, meant) {
                 return None;
             }
         }
-        if !takes(map, name) {
+        if !takes(map, type_of(meant)) {
             return None;
         }
         match meant {
@@ -82,7 +60,8 @@ impl Model<'_> {
             Value::Array(items) => {
                 let positions = map.get("prefixItems").and_then(Value::as_array);
                 let written = items.iter().enumerate().map(|(index, item)| {
-                    let told = positions.and_then(|all| all.get(index)).or(map.get("items"));
+                    let told =
+                        positions.and_then(|all| all.get(index)).or_else(|| map.get("items"));
                     told.map_or_else(|| Some(item.clone()), |told| self.value(told, item))
                 });
                 written.collect()
@@ -192,6 +171,39 @@ fn together(parts: &[Value]) -> Map<String, Value> {
     told.as_object().unwrap().clone()
 }
 
+const fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn description(map: &Map<String, Value>) -> &str {
+    map.get("description").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether an object or a list is to be written as JSON text.
+fn is_json(map: &Map<String, Value>, meant: &Value) -> bool {
+    let what = match meant {
+        Value::Object(_) => "A JSON object as text",
+        Value::Array(_) => "A JSON list as text",
+        _ => return false,
+    };
+    map["type"] == "STRING" && description(map).contains(what)
+}
+
+/// Whether a value is among those that a description tells.
+fn is_listed(map: &Map<String, Value>, meant: &Value) -> bool {
+    let Some((_, only)) = description(map).split_once("Only ") else { return true };
+    let only = only.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let text = meant.to_string();
+    map["type"] == "STRING" || meant.is_null() || only.split(", ").any(|one| one == text)
+}
+
 /// The name that a description tells of a key.
 pub(super) fn name_of(key: &str, schema: &Value) -> String {
     let told = |schema: &Value| {
@@ -210,7 +222,8 @@ fn takes(map: &Map<String, Value>, name: &str) -> bool {
     }
     let fits = |one: &str| {
         let one = one.to_ascii_lowercase();
-        one == name || (one == "number" && name == "integer")
+        // Whether a number is whole is for the check of the whole.
+        one == name || (one == "integer" && name == "number")
     };
     match map.get("type") {
         Some(Value::String(one)) => fits(one),

@@ -31,8 +31,22 @@ fn a_dot_is_spelled_where_the_provider_takes_none() {
 fn names_that_differ_stay_apart_in_every_dialect() {
     let long = "a".repeat(60);
     let names = [
-        "a.b", "a_dot_b", "a_b", "a-b", "a..b", "._dot.b", "a._dot.b", "a..dot_b", ".a", "-a", "1a",
-        "_a", "a_xaaaaaaaaaa", &format!("{long}.b"), &format!("{long}.c"), &format!("{long}_b"),
+        "a.b",
+        "a_dot_b",
+        "a_b",
+        "a-b",
+        "a..b",
+        "._dot.b",
+        "a._dot.b",
+        "a..dot_b",
+        ".a",
+        "-a",
+        "1a",
+        "_a",
+        "a_xaaaaaaaaaa",
+        &format!("{long}.b"),
+        &format!("{long}.c"),
+        &format!("{long}_b"),
     ];
     for dialect in Dialect::ALL {
         let exported: BTreeSet<_> = names.iter().map(|name| exported_name(name, dialect)).collect();
@@ -59,14 +73,24 @@ proptest! {
 }
 
 const ODD: [&str; 10] = [
-    "filter[name]", "filter.name", "$top", "@odata.context", "StartTime", "StartTime<", "StartTime>",
-    "include[]", "名称", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "filter[name]",
+    "filter.name",
+    "$top",
+    "@odata.context",
+    "StartTime",
+    "StartTime<",
+    "StartTime>",
+    "include[]",
+    "名称",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
 #[test]
 fn keys_that_the_provider_refuses_are_renamed_and_told() {
-    let properties: BTreeMap<&str, _> =
-        ODD.iter().map(|name| (*name, json!({"type": "string", "description": "A filter."}))).collect();
+    let properties: BTreeMap<&str, _> = ODD
+        .iter()
+        .map(|name| (*name, json!({"type": "string", "description": "A filter."})))
+        .collect();
     let tool = with(json!(properties));
     for dialect in [Dialect::Anthropic, Dialect::Gemini] {
         assert_eq!(members(&tool, dialect).len(), ODD.len());
@@ -84,7 +108,10 @@ fn keys_that_the_provider_refuses_are_renamed_and_told() {
         let meant = json!({"StartTime<": "2026-01-01", "StartTime>": "2026-02-01"});
         assert_eq!(restore(&tool, dialect, written), meant);
     }
-    assert_eq!(members(&tool, Dialect::Openai).keys().map(String::as_str).collect::<BTreeSet<_>>(), ODD.into());
+    assert_eq!(
+        members(&tool, Dialect::Openai).keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        ODD.into()
+    );
 }
 
 #[test]
@@ -95,7 +122,8 @@ fn keys_inside_are_renamed_alike_and_so_is_what_names_them() {
         "dependentRequired": {"a b": ["$id"]}, "dependentSchemas": {"a b": {"required": ["$id"]}},
     }}}));
     let mut tool = tool;
-    tool.input_schema["$defs"] = json!({"part": {"type": "object", "properties": {"c/d": {"type": "integer"}}}});
+    tool.input_schema["$defs"] =
+        json!({"part": {"type": "object", "properties": {"c/d": {"type": "integer"}}}});
     let export = super::export_well(&tool, Dialect::Anthropic);
     let text = export.definition.to_string();
     let inner = schema(&export)["properties"]["rows"]["items"].clone();
@@ -119,9 +147,14 @@ fn a_key_really_called_as_another_is_exported_keeps_its_meaning() {
     let (other, _) = member(&both, Dialect::Anthropic, "a b");
     assert_ne!(other, made);
     let call = json!({made.clone(): "mine", other: "odd"});
-    assert_eq!(restore(&both, Dialect::Anthropic, call), json!({made.clone(): "mine", "a b": "odd"}));
+    assert_eq!(
+        restore(&both, Dialect::Anthropic, call),
+        json!({made.clone(): "mine", "a b": "odd"})
+    );
     // In a map every key is its own.
-    let map = with(json!({"a b": {}, "map": {"type": "object", "additionalProperties": {"type": "string"}}}));
+    let map = with(
+        json!({"a b": {}, "map": {"type": "object", "additionalProperties": {"type": "string"}}}),
+    );
     let call = json!({"map": {made: "x"}});
     assert_eq!(restore(&map, Dialect::Anthropic, call.clone()), call);
 }

@@ -41,12 +41,19 @@ fn every_object_is_closed_and_optional_members_take_null() {
     assert_eq!(members["lamp"]["properties"]["hue"]["enum"], json!(["r", "g", null]));
     assert_eq!(members["lamp"]["properties"]["hue"]["type"], json!(["string", "null"]));
     assert_eq!(members["shifts"]["items"]["properties"]["who"]["type"], "string");
-    assert_eq!(members["shifts"]["items"]["properties"]["until"]["type"], json!(["string", "null"]));
+    assert_eq!(
+        members["shifts"]["items"]["properties"]["until"]["type"],
+        json!(["string", "null"])
+    );
     assert_eq!(members["mode"]["enum"], json!(["fast", null]));
-    let back = restore(&tool, Dialect::OpenaiStrict, json!({
-        "ward": "7b", "beds": null, "lamp": {"hue": null}, "mode": null,
-        "shifts": [{"who": "ann", "until": null}],
-    }));
+    let back = restore(
+        &tool,
+        Dialect::OpenaiStrict,
+        json!({
+            "ward": "7b", "beds": null, "lamp": {"hue": null}, "mode": null,
+            "shifts": [{"who": "ann", "until": null}],
+        }),
+    );
     assert_eq!(back, json!({"ward": "7b", "lamp": {}, "shifts": [{"who": "ann"}]}));
 }
 
@@ -108,7 +115,8 @@ fn what_strict_mode_cannot_say_is_exported_without_it_and_nothing_is_closed() {
         json!({"enum": [{"a": 1}]}),
     ] {
         assert!(!is_strict(json!({"type": "object", "properties": {"x": odd}})), "{odd}");
-        let nested = json!({"type": "array", "items": {"type": "object", "properties": {"x": odd}}});
+        let nested =
+            json!({"type": "array", "items": {"type": "object", "properties": {"x": odd}}});
         assert!(!is_strict(json!({"type": "object", "properties": {"rows": nested}})), "{odd}");
     }
 }
@@ -139,7 +147,8 @@ fn recursion_stays_strict_by_references_with_nothing_beside_them() {
     let (export, strict) = strict(&tree);
     assert!(strict);
     assert_eq!(schema(&export)["properties"]["parts"]["description"], "Inside");
-    let written = json!({"title": "a", "parts": [{"title": "b", "parts": [{"title": "c", "parts": null}]}]});
+    let written =
+        json!({"title": "a", "parts": [{"title": "b", "parts": [{"title": "c", "parts": null}]}]});
     let meant = json!({"title": "a", "parts": [{"title": "b", "parts": [{"title": "c"}]}]});
     assert_eq!(restore(&tree, Dialect::OpenaiStrict, written), meant);
     let itself = json!({"type": "object", "required": ["n"], "properties": {
@@ -150,9 +159,10 @@ fn recursion_stays_strict_by_references_with_nothing_beside_them() {
 #[test]
 fn the_published_limits_hold() {
     let nest = |levels: usize| {
-        (1..levels).fold(json!({"type": "object", "properties": {"x": {"type": "string"}}}), |inner, _| {
-            json!({"type": "object", "properties": {"x": inner}})
-        })
+        (1..levels).fold(
+            json!({"type": "object", "properties": {"x": {"type": "string"}}}),
+            |inner, _| json!({"type": "object", "properties": {"x": inner}}),
+        )
     };
     assert!(is_strict(nest(10)) && !is_strict(nest(11)));
     let wide = |count: usize| {

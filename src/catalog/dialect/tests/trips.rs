@@ -29,7 +29,20 @@ enum Kind {
 }
 
 const KEYS: [&str; 14] = [
-    "a", "b", "id", "filter[name]", "$top", "名称", "From<", "From>", "a b", "a_b", "1st", "@x", "~/", "",
+    "a",
+    "b",
+    "id",
+    "filter[name]",
+    "$top",
+    "名称",
+    "From<",
+    "From>",
+    "a b",
+    "a_b",
+    "1st",
+    "@x",
+    "~/",
+    "",
 ];
 
 fn key() -> impl Strategy<Value = String> {
@@ -50,11 +63,22 @@ fn fields(kind: BoxedStrategy<Kind>) -> impl Strategy<Value = Vec<(String, Kind,
 
 fn kind() -> impl Strategy<Value = Kind> {
     let value = prop_oneof![
-        Just(json!("x")), Just(json!("auto")), Just(json!("1")), Just(json!(1)), Just(json!(2.5)),
-        Just(json!(true)), Just(json!(null)), Just(json!("")), Just(json!(-3)),
+        Just(json!("x")),
+        Just(json!("auto")),
+        Just(json!("1")),
+        Just(json!(1)),
+        Just(json!(2.5)),
+        Just(json!(true)),
+        Just(json!(null)),
+        Just(json!("")),
+        Just(json!(-3)),
     ];
     let leaf = prop_oneof![
-        Just(Kind::Text), Just(Kind::Whole), Just(Kind::Real), Just(Kind::Flag), Just(Kind::Anything),
+        Just(Kind::Text),
+        Just(Kind::Whole),
+        Just(Kind::Real),
+        Just(Kind::Flag),
+        Just(Kind::Anything),
         Just(Kind::Tree),
         prop::collection::vec(value, 1..4).prop_map(Kind::Listed),
     ];
@@ -66,10 +90,15 @@ fn kind() -> impl Strategy<Value = Kind> {
             prop::collection::vec(inner.clone(), 1..3).prop_map(Kind::Tuple),
             inner.clone().prop_map(|one| Kind::Map(one.into())),
             inner.clone().prop_map(|one| Kind::Either(one.into())),
-            (fields(inner.clone()), any::<Option<bool>>()).prop_map(|(all, open)| Kind::Object(all, open)),
-            (fields(inner.clone()), any::<Option<bool>>()).prop_map(|(all, open)| Kind::Object(all, open)),
+            (fields(inner.clone()), any::<Option<bool>>())
+                .prop_map(|(all, open)| Kind::Object(all, open)),
+            (fields(inner.clone()), any::<Option<bool>>())
+                .prop_map(|(all, open)| Kind::Object(all, open)),
             prop::collection::vec(fields(inner.clone()), 2..4).prop_map(Kind::Cases),
-            (fields(inner.clone()), fields(inner)).prop_map(|(one, other)| Kind::Parts(one, other)),
+            (fields(inner.clone()), fields(inner)).prop_map(|(one, mut other)| {
+                other.retain(|(name, ..)| one.iter().all(|(known, ..)| known != name));
+                Kind::Parts(one, other)
+            }),
         ]
     })
 }
@@ -126,7 +155,9 @@ impl Kind {
                 };
                 json!({"oneOf": cases.iter().enumerate().map(branch).collect::<Vec<_>>()})
             }
-            Self::Either(inner) => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": inner.schema()}]}),
+            Self::Either(inner) => {
+                json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": inner.schema()}]})
+            }
             Self::Parts(one, other) => json!({"allOf": [object(one), object(other)]}),
         }
     }
@@ -134,13 +165,23 @@ impl Kind {
     fn value(&self, random: &mut Random) -> Value {
         match self {
             Self::Text => ["", "x", "7", "{\"a\":1}", "null", "[1]"][random.below(6)].into(),
-            Self::Whole => [json!(0), json!(-4), json!(12_345_678_901_234_567_890_u64)][random.below(3)].clone(),
+            Self::Whole => [json!(0), json!(-4), json!(12_345_678_901_234_567_890_u64)]
+                [random.below(3)]
+            .clone(),
             Self::Real => [json!(0.5), json!(3), json!(-1e30)][random.below(3)].clone(),
             Self::Flag => json!(random.below(2) == 1),
             Self::Listed(values) => values[random.below(values.len())].clone(),
-            Self::Anything => [json!("t"), json!(1), json!({"a b": 1}), json!([true]), json!(null)][random.below(5)].clone(),
+            Self::Anything => [json!("t"), json!(1), json!({"a b": 1}), json!([true]), json!(null)]
+                [random.below(5)]
+            .clone(),
             Self::Tree => tree(random, 5),
-            Self::Null(inner) => if random.below(3) == 0 { Value::Null } else { inner.value(random) },
+            Self::Null(inner) => {
+                if random.below(3) == 0 {
+                    Value::Null
+                } else {
+                    inner.value(random)
+                }
+            }
             Self::List(inner) => (0..random.below(3)).map(|_| inner.value(random)).collect(),
             Self::Tuple(all) => all.iter().map(|one| one.value(random)).collect(),
             Self::Map(inner) => {
@@ -190,7 +231,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % most
     }
 }
@@ -200,7 +242,9 @@ fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let kept = map.iter().filter(|(_, member)| !member.is_null());
-            Value::Object(kept.map(|(name, member)| (name.clone(), without_nulls(member))).collect())
+            Value::Object(
+                kept.map(|(name, member)| (name.clone(), without_nulls(member))).collect(),
+            )
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         other => other.clone(),
