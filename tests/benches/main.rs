@@ -26,6 +26,7 @@ mod measure;
 mod overshoot;
 mod policy;
 mod pool;
+mod search;
 mod shell;
 mod stage;
 mod start;
@@ -36,11 +37,12 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 11] = [
+const ALL: [&str; 12] = [
     "start",
     "dry",
     "policy",
     "ledger",
+    "search",
     "worker",
     "warm",
     "pool",
@@ -74,6 +76,7 @@ async fn run(name: &str) -> bool {
         "dry" => dry::run().await,
         "policy" => policy::run(),
         "ledger" => ledger::run().await,
+        "search" => search::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,

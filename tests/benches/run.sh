@@ -28,6 +28,7 @@ ledger.record.p50             <  0.12
 ledger.verify.rate            >= 200000
 import.p50                    <  2000
 import.peak                   <  300
+search.p50                    <  5
 worker.rate                   >= 1000
 worker.p99                    <  20
 warm.p50                      <  5

@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod batches;
 mod calls;
 mod cli;
 mod daemon;
@@ -26,6 +27,7 @@ mod names;
 mod native;
 mod ocr;
 mod sandbox;
+mod searching;
 mod secrets;
 mod shadow;
 mod taint;

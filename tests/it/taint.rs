@@ -6,7 +6,8 @@ use std::net::TcpListener;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use switchboard::proto::tools::{CallRequest, CancelRequest};
+use switchboard::proto::tools::call_batch_request::Entry;
+use switchboard::proto::tools::{CallBatchRequest, CallRequest, CancelRequest};
 
 use crate::daemon::{Daemon, Setup, code, failure, parsed, request};
 
@@ -191,4 +192,45 @@ async fn output_that_was_shown_of_a_call_cut_short_counts_as_unsearched() {
     let mut stream = daemon.running(streamed).await;
     while stream.next().await.is_some() {}
     assert_eq!(code(&mail(&daemon, "whole", "afterwards").await), "SUCCESS");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_batch_passes_on_keeps_its_taint_without_a_conversation() {
+    let daemon = setup().start().await;
+    let entry = |name: &str, tool: &str, conversation: &str, arguments: Value| Entry {
+        name: name.to_owned(),
+        call: Some(CallRequest {
+            conversation_id: conversation.to_owned(),
+            ..request(tool, &arguments.to_string())
+        }),
+    };
+    let text = |from: &str| json!({ "to": "a@example.com", "text": { "$ref": from } });
+    let calls = vec![
+        entry("page", "web.read", "", json!({ "page": "hostile" })),
+        entry("mail", "notify.mail", "", text("page#/review")),
+        entry("pass", "probe.mirror", "", json!({ "value": { "$ref": "page#/review" } })),
+        entry("later", "notify.mail", "fresh", text("pass#/value")),
+        entry("other", "notify.mail", "", json!({ "to": "a@example.com", "text": "mine" })),
+        entry("plain", "web.read", "", json!({ "page": "plain" })),
+        entry("quote", "notify.mail", "", text("plain#/review")),
+    ];
+    let batch = CallBatchRequest { calls, ..Default::default() };
+    let answer = daemon.client().await.call_batch(batch).await.unwrap().into_inner();
+    let replies: Vec<Value> =
+        answer.results.iter().map(|result| parsed(result.reply.as_ref().unwrap())).collect();
+    let codes: Vec<&str> = replies.iter().map(code).collect();
+    let (ok, denied) = ("SUCCESS", "POLICY_DENIED");
+    assert_eq!(codes, [ok, denied, ok, denied, ok, ok, ok], "{replies:#?}");
+    let hurt = json!(["flagged", "outside"]);
+    for reply in &replies[1..4] {
+        assert_eq!(reply["metadata"]["taint"], hurt, "{reply:#}");
+    }
+    assert_eq!(replies[4]["metadata"]["taint"].as_array().map_or(0, Vec::len), 0);
+    // The conversation to which it was brought has it from then on.
+    assert_eq!(code(&mail(&daemon, "fresh", "own words").await), denied);
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let replay = daemon.cli(&["policy", "replay", "--json", "--config", &config]);
+    let sum = String::from_utf8(replay.stdout).unwrap();
+    let sum: Value = serde_json::from_str(sum.lines().last().unwrap()).unwrap();
+    assert_eq!((&sum["calls"], &sum["differs"]), (&json!(8), &json!(0)), "{sum:#}");
 }
