@@ -55,6 +55,8 @@ pub struct Record {
     pub masked_by: Option<Arc<Tool>>,
     /// Arguments as they came; sensitive parts are masked before they are stored.
     pub arguments_json: String,
+    /// Why it was not to run whatever its arguments are; `None` where that was for the rooms to say.
+    pub withheld: Option<String>,
     /// Files that the call brought.
     pub files_in: Vec<FileFacts>,
     /// Files that the reply carried.
@@ -174,8 +176,8 @@ pub struct Entry {
     /// the call was decided) and `taint` (what the reply brought into it). `shadow` (from, outcome,
     /// policies, version) is there only when a candidate policy set decides otherwise; `batch` (id, name,
     /// refers) only of a call in a batch, whose arguments are those with the results that it refers
-    /// to; and `masked`, the places of the reply that every view of it masks, only where there are
-    /// any.
+    /// to; `withheld`, why the call was not to run whatever its arguments are, only of such a call; and
+    /// `masked`, the places of the reply that every view of it masks, only where there are any.
     pub facts: Value,
     /// Length of the reply.
     pub reply_bytes: u64,
@@ -262,6 +264,9 @@ impl Row {
         }
         if let (Some(member), Value::Object(facts)) = (record.member, &mut facts) {
             facts.insert("batch".to_owned(), json!(member));
+        }
+        if let (Some(why), Value::Object(facts)) = (record.withheld, &mut facts) {
+            facts.insert("withheld".to_owned(), why.into());
         }
         if let (false, Value::Object(facts)) = (places.is_empty(), &mut facts) {
             facts.insert(reply::PLACES.to_owned(), json!(places));

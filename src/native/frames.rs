@@ -4,6 +4,8 @@
 use super::raw::{parts, span};
 use super::{Error, MAX_BYTES};
 
+/// Most events of a stream.
+const MAX_EVENTS: usize = 200_000;
 /// What stands for the end of a stream of server-sent events.
 const DONE: &str = "[DONE]";
 
@@ -29,18 +31,24 @@ pub(super) fn frames(bytes: &[u8]) -> Result<Frames, Error> {
         },
     })?;
     let text = text.trim_start_matches('\u{feff}');
-    match text.trim_start().as_bytes().first() {
+    let frames = match text.trim_start().as_bytes().first() {
         None => Err(Error::Cut("is empty".to_owned())),
         Some(b'[') => array(text),
         Some(b'{') => Ok(lines(text)),
         Some(_) => Ok(events(text)),
+    }?;
+    if frames.events.len() > MAX_EVENTS {
+        let what = format!("has more than {MAX_EVENTS} events");
+        return Err(Error::Malformed { place: String::new(), what });
     }
+    Ok(frames)
 }
 
 fn array(text: &str) -> Result<Frames, Error> {
     match span(text) {
         Ok(end) if text.get(end..).is_some_and(|rest| rest.trim().is_empty()) => {
-            let events = parts(text).map(|(_, event)| event.to_owned()).collect();
+            let events = parts(text).take(MAX_EVENTS + 1);
+            let events = events.map(|(_, event)| event.to_owned()).collect();
             Ok(Frames { events, done: false })
         }
         Err(stop) if stop.cut => Err(Error::Cut("ends inside its array".to_owned())),
@@ -49,7 +57,7 @@ fn array(text: &str) -> Result<Frames, Error> {
 }
 
 fn lines(text: &str) -> Frames {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(MAX_EVENTS + 1);
     Frames { events: lines.map(str::to_owned).collect(), done: false }
 }
 
@@ -58,7 +66,7 @@ fn events(text: &str) -> Frames {
     let mut found = Frames::default();
     let mut data: Option<String> = None;
     let mut rest = text;
-    while !rest.is_empty() {
+    while !rest.is_empty() && found.events.len() <= MAX_EVENTS {
         let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
         let (line, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
         rest = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();

@@ -5,6 +5,9 @@ use super::Error;
 use super::raw::{Stop, parts, span};
 use crate::schema::{Bounds, read};
 
+/// Most items of a list in a message.
+const MAX_ITEMS: usize = 4096;
+
 /// A value and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Node<'t> {
@@ -85,8 +88,13 @@ impl<'t> Node<'t> {
             return Err(self.wrong("must be an array"));
         }
         let place = |index: usize| format!("{}/{index}", self.place);
-        let items = parts(self.text).enumerate();
-        Ok(items.map(|(index, (_, text))| Self { text, place: place(index) }).collect())
+        let items = parts(self.text).enumerate().take(MAX_ITEMS + 1);
+        let items: Vec<Self> =
+            items.map(|(index, (_, text))| Self { text, place: place(index) }).collect();
+        if items.len() > MAX_ITEMS {
+            return Err(self.wrong(&format!("has more than {MAX_ITEMS} entries")));
+        }
+        Ok(items)
     }
 
     /// The items of the array called `key`; none where it is absent or null.

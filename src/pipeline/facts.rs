@@ -315,6 +315,7 @@ impl Facts {
             arguments_json: own.unwrap_or(self.arguments_json),
             arguments_digest: Some(self.arguments_digest).filter(|digest| !digest.is_empty()),
             repairs: self.repairs,
+            withheld: call.withheld.as_ref().map(|withheld| withheld.why.clone()),
             files_in: call.files.iter().map(|file| file.facts.clone()).collect(),
             files_out: reply.metadata.files.clone(),
             decision: self.decision,

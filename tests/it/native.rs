@@ -408,3 +408,19 @@ async fn the_command_line_takes_a_message_too() {
     assert_eq!(line["reading"], "unclear");
     assert_eq!(daemon.cli(&["native", "anthropic", &message]).status.code(), Some(2));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_does_not_decide_what_the_message_decided() {
+    let daemon = Setup::new().start().await;
+    let message = chat(&[("a", "probe_dot_echo", r#"{"count":1}"#)]);
+    let body = json!({"choices": [{"message": message, "finish_reason": "length"}]});
+    native(&daemon, json_of(Provider::OpenaiChat, &body)).await;
+    let output = daemon.cli(&["replay", "--json", "--config", &config(&daemon)]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let sum: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&sum["calls"], &sum["same"], &sum["unclear"]),
+        (&json!(1), &json!(0), &json!(1)),
+        "{told}"
+    );
+}

@@ -99,6 +99,8 @@ pub(super) fn past(entry: &Entry) -> Past {
     let ruling = ruling.unwrap_or_default();
     let decided = entry.facts.get("decision").is_some_and(|decision| !decision.is_null());
     let outcome = match entry.code.as_deref() {
+        // The message that it came in spoke against it, not a schema or a policy.
+        _ if entry.facts.get("withheld").is_some() => None,
         // Whatever came of it, a person had to permit it.
         _ if matches!(ruling, "approved" | "approval_required") => Some(Outcome::Approval),
         Some("UNKNOWN_TOOL") => Some(Outcome::Unknown),

@@ -200,6 +200,7 @@ impl<'t, 'a> Finder<'t, 'a> {
         let begins = inner.starts_with(['\'', '{', '“', '"'])
             || ["name", "tool", "function", "action"].iter().any(|key| inner.starts_with(key));
         let head = if begins { head } else { "" };
+        self.budget = self.budget.saturating_sub(head.len());
         let names: Vec<&str> = NAMED
             .as_ref()?
             .captures_iter(head)

@@ -81,9 +81,11 @@ class Play:
             need(len(results) == len(self._ids), "script", "expects as many results as calls")
             for call_id, wanted in zip(self._ids, results, strict=True):
                 compare(answers.get(call_id), wanted, f"result of {call_id}")
-        offered = len(body.get("tools", []))
-        most = expects.get("tools", {}).get("most", offered)
-        need(offered <= most, "script", f"expects at most {most} tools, not {offered}")
+        offered = {tool["function"]["name"]: tool["function"] for tool in body.get("tools", [])}
+        most = expects.get("tools", {}).get("most", len(offered))
+        need(len(offered) <= most, "script", f"expects at most {most} tools, not {len(offered)}")
+        for name in expects.get("tools", {}).get("strict", []):
+            need(offered[name].get("strict") is True, "script", f"expects `{name}` in strict mode")
         if "user" in expects:
             need(messages[-1]["role"] == "user", "script", "expects a message of the user")
             compare(messages[-1]["content"], expects["user"], "the user's message")

@@ -95,7 +95,10 @@ fn kind() -> impl Strategy<Value = Kind> {
             (fields(inner.clone()), any::<Option<bool>>())
                 .prop_map(|(all, open)| Kind::Object(all, open)),
             prop::collection::vec(fields(inner.clone()), 2..4).prop_map(Kind::Cases),
-            (fields(inner.clone()), fields(inner)).prop_map(|(one, other)| Kind::Parts(one, other)),
+            (fields(inner.clone()), fields(inner)).prop_map(|(one, mut other)| {
+                other.retain(|(name, ..)| one.iter().all(|(known, ..)| known != name));
+                Kind::Parts(one, other)
+            }),
         ]
     })
 }

@@ -49,6 +49,7 @@ def play(client, bed, name, stream):
             script["question"],
             steps=script.get("steps", 8),
             wait=30 if script.get("waits") else None,
+            dialect=script.get("dialect", "openai"),
             most_tools=script.get("tools", agent.MOST_TOOLS),
         )
     except agent.AgentError as error:

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from grpc_status import rpc_status
 from switchboard.policy.v1 import policy_pb2 as policy_pb
 from switchboard.tools.v1 import tools_pb2 as pb
-from switchboard_client import Client
+from switchboard_client import Client, Tls
 
 from .run import check
 
@@ -251,22 +251,28 @@ def ends_a_call_at_its_deadline(client):
 
 
 @check
-def answers_keepalive_during_a_call_and_without_one(client, bed):
+def answers_keepalive_during_a_call_and_without_one(bed):
     # The interval is one that a server may call a flood; this one lets pings be.
     options = [
         ("grpc.keepalive_time_ms", 200),
         ("grpc.keepalive_timeout_ms", 1000),
         ("grpc.http2.min_ping_interval_without_data_ms", 200),
     ]
-    with Client(f"unix:{bed.folder}/first.sock", options=options, attempts=1) as often:
-        seen = []
-        often.channel.subscribe(seen.append)
-        assert often.call("python.run", SLEEP).data == "slept"
+    tls = Tls(*((bed.folder / name).read_bytes() for name in ("ca.pem", "client.pem", "client.key")))
+    with (
+        Client(f"unix:{bed.folder}/first.sock", options=options, attempts=1) as local,
+        Client(bed.tcp, tls=tls, options=options, attempts=1) as remote,
+    ):
+        seen = {local: [], remote: []}
+        for client, states in seen.items():
+            client.channel.subscribe(states.append)
+            assert client.call("python.run", SLEEP).data == "slept"
         # Nothing but pings for a while.
         time.sleep(2)
-        assert often.call("text.stats", {"text": "a"}).ok
         lost = {grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.TRANSIENT_FAILURE}
-        assert not lost & set(seen[seen.index(grpc.ChannelConnectivity.READY) :]), seen
+        for client, states in seen.items():
+            assert client.call("text.stats", {"text": "a"}).ok
+            assert not lost & set(states[states.index(grpc.ChannelConnectivity.READY) :]), states
 
 
 @check

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from switchboard_client import CallFailed, Client, NativeCall, parse, render
+from switchboard_client import CallFailed, Client, Dialect, NativeCall, parse, render
 
 # Providers take 128 tools; models choose worse long before that.
 MOST_TOOLS = 32
@@ -97,18 +97,20 @@ def run(
     steps: int = 8,
     wait: float | None = None,
     most_tools: int = MOST_TOOLS,
+    dialect: Dialect = "openai",
     tell: Callable[[NativeCall], None] = lambda call: None,
 ) -> str:
     """Lets the model call tools until it answers. Waits up to `wait` seconds for each message's calls
     to be approved by a person; without it the model is told that somebody has to."""
     conversation = str(uuid.uuid4())
-    tools = choose(client, question, most_tools)
+    tools = choose(client, question, most_tools, dialect)
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     for _ in range(steps):
         turn = model.answer(messages, tools)
         done = client.call_native(
             "openai_chat",
             turn.body,
+            dialect=dialect,
             conversation_id=conversation,
             text_calls=True,
             wait_for_approval=wait is not None,
@@ -126,11 +128,11 @@ def run(
     raise AgentError(f"no answer within {steps} steps")
 
 
-def choose(client: Client, question: str, most: int) -> list[Any]:
-    """All tools when they are few, else those that fit the question, in the terms of OpenAI."""
-    tools = client.list_tools(dialect="openai")
+def choose(client: Client, question: str, most: int, dialect: Dialect) -> list[Any]:
+    """All tools when they are few, else those that fit the question, in the terms of the model host."""
+    tools = client.list_tools(dialect=dialect)
     if len(tools) > most:
-        hits = client.search_tools(question[:250], limit=most, dialect="openai")
+        hits = client.search_tools(question[:250], limit=most, dialect=dialect)
         tools = [hit.tool for hit in hits]
     return [tool.definition for tool in tools]
 
@@ -206,6 +208,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=8, help="most messages of the model")
     parser.add_argument("--wait", type=float, help="seconds to wait for a person's approval")
     parser.add_argument("--tools", type=int, default=MOST_TOOLS, help="most tools to offer")
+    parser.add_argument("--strict", action="store_true", help="offer them in strict mode")
     parser.add_argument("question")
     chosen = parser.parse_args()
     key = os.environ.get("OPENAI_API_KEY", "none")
@@ -216,6 +219,7 @@ def main() -> int:
                 "steps": chosen.steps,
                 "wait": chosen.wait,
                 "most_tools": chosen.tools,
+                "dialect": "openai_strict" if chosen.strict else "openai",
             }
             print(run(client, model, chosen.question, tell=show, **options))
     except (AgentError, CallFailed) as error:

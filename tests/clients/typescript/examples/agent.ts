@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 
-import { CallFailed, Client, type Json, type NativeCall, parseJson, renderJson } from "../src/index.js";
+import { CallFailed, Client, type Dialect, type Json, type NativeCall, parseJson, renderJson } from "../src/index.js";
 
 // Providers take 128 tools; models choose worse long before that.
 const MOST_TOOLS = 32;
@@ -93,6 +93,7 @@ export interface RunOptions {
   waitMs?: number;
   /** Most tools that the model is offered; those that fit the question when there are more. */
   mostTools?: number;
+  dialect?: Dialect;
   tell?: (call: NativeCall) => void;
 }
 
@@ -101,14 +102,16 @@ export async function run(
   client: Client,
   model: Model,
   question: string,
-  { steps = 8, waitMs, mostTools = MOST_TOOLS, tell }: RunOptions = {},
+  options: RunOptions = {},
 ): Promise<string> {
+  const { steps = 8, waitMs, mostTools = MOST_TOOLS, dialect = "openai", tell } = options;
   const conversationId = randomUUID();
-  const tools = await choose(client, question, mostTools);
+  const tools = await choose(client, question, mostTools, dialect);
   const messages: Message[] = [{ role: "user", content: question }];
   for (let step = 0; step < steps; step++) {
     const { message, body } = await model.answer(messages, tools);
     const done = await client.callNative("openai_chat", body, {
+      dialect,
       conversationId,
       textCalls: true,
       ...(waitMs !== undefined && { waitForApproval: true, timeoutMs: waitMs }),
@@ -122,11 +125,16 @@ export async function run(
   throw new AgentError(`no answer within ${steps} steps`);
 }
 
-/** All tools when they are few, else those that fit the question, in the terms of OpenAI. */
-async function choose(client: Client, question: string, most: number): Promise<Json[]> {
-  let tools = await client.listTools({ dialect: "openai" });
+/** All tools when they are few, else those that fit the question, in the terms of the model host. */
+async function choose(
+  client: Client,
+  question: string,
+  most: number,
+  dialect: Dialect,
+): Promise<Json[]> {
+  let tools = await client.listTools({ dialect });
   if (tools.length > most) {
-    const hits = await client.searchTools(question.slice(0, 250), { limit: most, dialect: "openai" });
+    const hits = await client.searchTools(question.slice(0, 250), { limit: most, dialect });
     tools = hits.map((hit) => hit.tool);
   }
   return tools.map((tool) => tool.definition);
@@ -215,7 +223,8 @@ const USAGE = `usage: agent.js --base-url URL --model NAME [OPTIONS] QUESTION
   --stream             have the answers streamed
   --steps N            most messages of the model, default 8
   --wait SECONDS       for a person's approval
-  --tools N            most tools to offer, default ${MOST_TOOLS}`;
+  --tools N            most tools to offer, default ${MOST_TOOLS}
+  --strict             offer them in strict mode`;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -227,6 +236,7 @@ async function main(): Promise<number> {
       stream: { type: "boolean", default: false },
       steps: { type: "string", default: "8" },
       wait: { type: "string" },
+      strict: { type: "boolean", default: false },
       tools: { type: "string", default: String(MOST_TOOLS) },
     },
   });
@@ -242,7 +252,8 @@ async function main(): Promise<number> {
   try {
     const waits = wait === undefined ? {} : { waitMs: Number(wait) * 1000 };
     const [steps, mostTools] = [Number(values.steps), Number(values.tools)];
-    const options = { steps, mostTools, tell: show, ...waits };
+    const dialect: Dialect = values.strict ? "openai_strict" : "openai";
+    const options = { steps, mostTools, dialect, tell: show, ...waits };
     console.log(await run(client, model, question, options));
     return 0;
   } catch (error) {

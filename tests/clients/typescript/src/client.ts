@@ -13,6 +13,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 
+import type { _switchboard_tools_v1_CallBatchRequest_OnFailure as OnFailure } from "../generated/switchboard/tools/v1/CallBatchRequest.js";
 import type { CallRequest } from "../generated/switchboard/tools/v1/CallRequest.js";
 import { Approvals } from "./approvals.js";
 import { type Batch, batchFromWire, type Entry } from "./batches.js";
@@ -197,7 +198,7 @@ export class Client {
     options: NativeOptions & RpcSettings = {},
   ): Promise<NativeAnswer> {
     const request = nativeRequest(provider, message, options);
-    const again = options.idempotencyPrefix === undefined ? "refused" : "always";
+    const again = options.idempotencyPrefix ? "always" : "refused";
     return nativeFromWire(await this.ask(Tools.CallNative, () => request, options, again));
   }
 
@@ -206,13 +207,14 @@ export class Client {
     calls: Readonly<Record<string, Entry>>,
     settings: RpcSettings & { onFailure?: "continue" | "stop" } = {},
   ): Promise<Batch> {
+    const onFailure = settings.onFailure === "stop" ? "ON_FAILURE_STOP" : "ON_FAILURE_CONTINUE";
     const make = () => ({
       calls: Object.entries(calls).map(([name, entry]) => ({
         name,
         call: callRequest(entry.tool, entry.arguments, entry.options ?? {}),
       })),
-      onFailure: settings.onFailure === "stop" ? "ON_FAILURE_STOP" : "ON_FAILURE_CONTINUE",
-    } as const);
+      onFailure: onFailure as OnFailure,
+    });
     return batchFromWire(await this.ask(Tools.CallBatch, make, settings, "refused"));
   }
 
@@ -264,14 +266,16 @@ export class Client {
     request: Request,
     settings: RpcSettings,
   ): AsyncGenerator<Response, void> {
+    const end = this.#end(settings);
+    const metadata = await this.#metadata(false);
     settings.signal?.throwIfAborted();
     const stream: ClientReadableStream<Response> = this.channel.makeServerStreamRequest(
       method.path,
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      await this.#metadata(false),
-      deadline(this.#end(settings)),
+      metadata,
+      deadline(end),
     );
     const abort = () => stream.cancel();
     settings.signal?.addEventListener("abort", abort, { once: true });
@@ -361,8 +365,8 @@ function failure(error: unknown, request: object): unknown {
 
 /** An id can be used once. An equal call with the same key is answered with the first reply. */
 function again(options: CallOptions): Again {
-  if (options.callId !== undefined) return "never";
-  return options.idempotencyKey === undefined ? "refused" : "always";
+  if (options.callId) return "never";
+  return options.idempotencyKey ? "always" : "refused";
 }
 
 /** The id is made here, so that the call can be cancelled and looked up whatever happens to it. */
@@ -372,7 +376,7 @@ function callRequest(tool: string, args: Arguments, options: CallOptions): CallR
     argumentsJson: typeof args === "string" ? args : renderJson(args),
     conversationId: options.conversationId ?? "",
     idempotencyKey: options.idempotencyKey ?? "",
-    callId: options.callId ?? randomUUID(),
+    callId: options.callId || randomUUID(),
     files: Object.entries(options.files ?? {}).map(([name, content]) => ({ name, content })),
     outputFiles: [...(options.outputFiles ?? [])],
     approvalId: options.approvalId ?? "",

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { AgentError, Model, run } from "../examples/agent.js";
-import { Client } from "../src/index.js";
+import { Client, type Dialect } from "../src/index.js";
 import { APPROVER, MODEL, SOCKET } from "./bed.js";
 
 interface Script {
@@ -17,6 +17,7 @@ interface Script {
   fails?: string;
   steps?: number;
   tools?: number;
+  dialect?: Dialect;
   waits?: boolean;
   approves?: boolean;
 }
@@ -58,6 +59,7 @@ for (const file of names) {
       const person = script.approves ? approve(ended.signal) : Promise.resolve();
       const options = {
         steps: script.steps ?? 8,
+        ...(script.dialect && { dialect: script.dialect }),
         ...(script.tools !== undefined && { mostTools: script.tools }),
         ...(script.waits && { waitMs: 30_000 }),
       };

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { connectivityState } from "@grpc/grpc-js";
 
 import { approvalId, Client, type Event, type Json, LosslessNumber, ref, status } from "../src/index.js";
-import { APPROVER, failure, recorded, SLEEP, SLOW, SOCKET, until } from "./bed.js";
+import { APPROVER, failure, recorded, SLEEP, SLOW, SOCKET, TCP, tls, until } from "./bed.js";
 
 const client = new Client(SOCKET);
 
@@ -194,7 +194,8 @@ test("keeps the deadline and tells which call it was", async () => {
 
 test("sends again after the delay that it is told", async () => {
   const [once, again] = [new Client(SLOW, { attempts: 1 }), new Client(SLOW)];
-  const stats = (settings = {}) => again.call("text.stats", { text: "b" }, settings);
+  const stats = (settings = {}) =>
+    again.call("text.stats", { text: "b" }, { idempotencyKey: randomUUID(), ...settings });
   const failed = await until(async () => {
     const call = once.call("text.stats", { text: "b" });
     return call.then(() => undefined, (error) => error);
@@ -268,19 +269,28 @@ test("waits for a person and lets one decide", async () => {
   boss.close();
 });
 
-test("keeps its connection under pings, with and without calls", async () => {
-  const pings = { "grpc.keepalive_time_ms": 200, "grpc.keepalive_timeout_ms": 1000 };
-  const often = new Client(SOCKET, { attempts: 1, channel: pings });
-  assert.equal((await often.call("python.run", SLEEP)).data, "slept");
-  // Nothing but pings for a while; the channel would leave this state when it is sent away.
-  const channel = often.channel.getChannel();
-  const left = new Promise<boolean>((resolve) => {
-    const end = Date.now() + 2000;
-    channel.watchConnectivityState(connectivityState.READY, end, (late) => resolve(!late));
-  });
-  assert.equal(await left, false);
-  assert.equal((await often.call("text.stats", { text: "a" })).status, "success");
-  often.close();
+test("keeps its connections under pings, with and without calls", async () => {
+  const channel = { "grpc.keepalive_time_ms": 200, "grpc.keepalive_timeout_ms": 1000 };
+  const clients = [
+    new Client(SOCKET, { attempts: 1, channel }),
+    new Client(TCP, { attempts: 1, channel, tls: tls("client") }),
+  ];
+  const replies = await Promise.all(clients.map((often) => often.call("python.run", SLEEP)));
+  assert.deepEqual(replies.map((reply) => reply.data), ["slept", "slept"]);
+  // Nothing but pings for a while; a channel would leave this state when it is sent away.
+  const end = Date.now() + 2000;
+  const left = clients.map(
+    (often) =>
+      new Promise<boolean>((resolve) => {
+        const whole = often.channel.getChannel();
+        whole.watchConnectivityState(connectivityState.READY, end, (late) => resolve(!late));
+      }),
+  );
+  assert.deepEqual(await Promise.all(left), [false, false]);
+  for (const often of clients) {
+    assert.equal((await often.call("text.stats", { text: "a" })).status, "success");
+    often.close();
+  }
 });
 
 test("closes", () => client.close());
