@@ -8,25 +8,26 @@ mod notation;
 mod reader;
 mod repair;
 mod shallow;
+mod terms;
 mod validator;
 mod violation;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Code, Dialect, Failure, digest_of};
-use crate::catalog::{Repair, Resolved, Tool, restore};
+use crate::call::{Code, Dialect, Failure, digest_of};
+use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
 pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
-use notation::translate;
+use terms::own;
+pub(crate) use terms::own_terms;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -253,23 +254,6 @@ impl Schemas {
         let (violations, _) = explain(output, data);
         if violations.is_empty() { Ok(()) } else { Err(violations) }
     }
-}
-
-/// A value in the tool's own terms.
-fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, Value> {
-    match dialect {
-        Some(dialect) => Cow::Owned(restore(tool, dialect, value.clone())),
-        None => Cow::Borrowed(value),
-    }
-}
-
-/// The text of a call's arguments in the tool's own terms, where they came in a dialect's and can be
-/// read.
-pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
-    let dialect = call.dialect?;
-    let text = &call.arguments_json;
-    let value = read(text, BOUNDS).ok().or_else(|| read(&translate(text)?, BOUNDS).ok())?;
-    Some(restore(tool, dialect, value).to_string())
 }
 
 /// The arguments as they are, when they are an object and fit.
