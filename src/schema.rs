@@ -10,10 +10,10 @@ mod reader;
 mod repair;
 mod shallow;
 mod store;
+mod terms;
 mod validator;
 mod violation;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::call::{Call, Code, Dialect, Failure, Withheld, digest_of};
-use crate::catalog::{Repair, Resolved, Tool, restore};
+use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
@@ -30,8 +30,9 @@ pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
-use notation::translate;
 use store::Slot;
+use terms::own;
+pub(crate) use terms::own_terms;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -282,23 +283,6 @@ fn withheld(call: &Call) -> Result<(), Box<Violation>> {
         expected: Value::Null,
         got: Value::Null,
     }))
-}
-
-/// A value in the tool's own terms.
-fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, Value> {
-    match dialect {
-        Some(dialect) => Cow::Owned(restore(tool, dialect, value.clone())),
-        None => Cow::Borrowed(value),
-    }
-}
-
-/// The text of a call's arguments in the tool's own terms, where they came in a dialect's and can be
-/// read.
-pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
-    let dialect = call.dialect?;
-    let text = &call.arguments_json;
-    let value = read(text, BOUNDS).ok().or_else(|| read(&translate(text)?, BOUNDS).ok())?;
-    Some(restore(tool, dialect, value).to_string())
 }
 
 /// The arguments as they are, when they are an object and fit.

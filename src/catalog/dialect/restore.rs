@@ -15,12 +15,12 @@
 //! to an optional member that may be null in strict mode. Where alternatives meet, those that the value
 //! can belong to decide: their types, listed values, required and declared members are compared.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::names::Keys;
-use super::strict::{OMIT, takes_null};
+use super::strict::OMIT;
 use super::view::{Types, follow, list, positions, properties, required, types_of};
 use super::{copy, strict};
 use crate::call::Dialect;
@@ -47,7 +47,8 @@ pub(super) fn restore(root: &Value, dialect: Dialect, mut arguments: Value) -> V
     if (keys.is_plain() && !strict && !decodes) || !arguments.is_object() {
         return arguments;
     }
-    let mut restorer = Restorer { root, dialect, keys, strict, looks: LOOKS };
+    let mut restorer =
+        Restorer { root, dialect, keys, strict, looks: LOOKS, known: HashMap::new() };
     restorer.place(&mut arguments, &[root], MAX_DEPTH);
     arguments
 }
@@ -61,6 +62,8 @@ struct Restorer<'s> {
     strict: bool,
     /// Schemas that may still be looked at.
     looks: usize,
+    /// The types of the schemas that were asked for.
+    known: HashMap<*const Map<String, Value>, Types>,
 }
 
 /// What applies to a place.
@@ -101,9 +104,22 @@ impl<'s> Restorer<'s> {
     }
 
     /// The types that all schemas of a place take.
-    fn types(&self, nodes: &[&Value]) -> Types {
+    fn types(&mut self, nodes: &[&Value]) -> Types {
         let each = nodes.iter().filter_map(|node| node.as_object());
-        each.map(|map| types_of(self.root, map)).fold(Types::ANY, Types::and)
+        each.fold(Types::ANY, |types, map| types.and(self.types_of(map)))
+    }
+
+    /// The types that one schema takes. Many values share a schema, so each is looked at once.
+    fn types_of(&mut self, map: &Map<String, Value>) -> Types {
+        let root = self.root;
+        *self.known.entry(map).or_insert_with(|| types_of(root, map))
+    }
+
+    fn takes_null(&mut self, schema: &Value) -> bool {
+        match schema {
+            Value::Object(map) => self.types_of(map).has(Types::NULL),
+            other => *other != Value::Bool(false),
+        }
     }
 
     /// The schemas that apply to a place: references followed, and of alternatives those that the value
@@ -190,16 +206,16 @@ impl<'s> Restorer<'s> {
     }
 
     /// Whether a member says in strict mode that it is not given.
-    fn is_left_out(&self, name: &str, member: &Value, facets: &Facets<'_>) -> bool {
+    fn is_left_out(&mut self, name: &str, member: &Value, facets: &Facets<'_>) -> bool {
         let sign = member.is_null() || member.as_str() == Some(OMIT);
         if !sign || facets.schemas.iter().any(|facet| required(facet).any(|known| known == name)) {
             return false;
         }
-        let mut own =
-            facets.schemas.iter().filter_map(|facet| properties(facet)?.get(name)).peekable();
-        let is_declared = own.peek().is_some();
-        let null = |schema: &Value| takes_null(self.root, schema);
-        is_declared && if member.is_null() { !own.any(null) } else { own.all(null) }
+        let own: Vec<&Value> =
+            facets.schemas.iter().filter_map(|facet| properties(facet)?.get(name)).collect();
+        let mut null = |schema: &&Value| self.takes_null(schema);
+        !own.is_empty()
+            && if member.is_null() { !own.iter().any(null) } else { own.iter().all(&mut null) }
     }
 }
 

@@ -126,9 +126,10 @@ fn every_tool_of_the_repository_meets_every_provider_s_rules() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("document.yaml");
         std::fs::write(&path, text).unwrap();
-        let (found, report) = openapi::read(&path, &Settings::default());
+        let read = openapi::read(&Origin::File(path), &Settings::default());
+        let report = &read.report;
         assert!(report.error.is_none() && report.skipped.is_empty(), "{report:#?}");
-        tools.extend(found.into_iter().map(|one| Tool {
+        tools.extend(read.found.into_iter().map(|one| Tool {
             name: one.name,
             description: one.draft.description,
             ..tool(one.draft.input_schema)

@@ -165,6 +165,32 @@ fn schemas_that_are_used_often_do_not_explode() {
 }
 
 #[test]
+fn alternatives_and_parts_that_multiply_end() {
+    for keyword in ["anyOf", "allOf", "oneOf"] {
+        let mut defs = serde_json::Map::new();
+        for level in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            defs.insert(format!("d{level}"), json!({keyword: [next, next]}));
+        }
+        defs.insert(
+            "d30".to_owned(),
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
+        );
+        let inside =
+            json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+        let root = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": defs});
+        for tool in [tool(inside), tool(root)] {
+            for dialect in Dialect::ALL {
+                let size = export_well(&tool, dialect).definition.to_string().len();
+                assert!(size < 2_000_000, "{keyword} {dialect} {size}");
+                let call = json!({"x": {"a": 1}, "a": 2});
+                assert_eq!(restore(&tool, dialect, call.clone()), call);
+            }
+        }
+    }
+}
+
+#[test]
 fn nothing_stands_beside_alternatives() {
     let tool = with(json!({
         "who": {"description": "Whom to ask", "default": "me", "oneOf": [
