@@ -4,10 +4,14 @@
 use super::frames::{Frames, frames};
 use super::node::Node;
 use super::pieces::{Delta, Pieces};
-use super::{Asked, Error, Kind, Provider, Turn, anthropic, gemini, ollama, responses};
+use super::{Asked, Error, Kind, Provider, Turn, anthropic, counted, gemini, ollama, responses};
 
 /// Puts a streamed response together.
 pub fn assemble(provider: Provider, bytes: &[u8]) -> Result<Turn, Error> {
+    counted(provider, joined(provider, bytes))
+}
+
+fn joined(provider: Provider, bytes: &[u8]) -> Result<Turn, Error> {
     let frames = frames(bytes)?;
     let (turn, ended) = match provider {
         Provider::OpenaiChat => chunks(&frames)?,

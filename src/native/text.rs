@@ -67,6 +67,18 @@ pub enum Reading {
 
 /// Reads a text.
 pub fn search(text: &str, tools: &Tools<'_>) -> Reading {
+    let reading = searched(text, tools);
+    let outcome = match &reading {
+        Reading::Prose => "prose",
+        Reading::Final { .. } => "final",
+        Reading::Calls(_) => "calls",
+        Reading::Unclear(_) => "unclear",
+    };
+    metrics::counter!("switchboard_native_texts_total", "reading" => outcome).increment(1);
+    reading
+}
+
+fn searched(text: &str, tools: &Tools<'_>) -> Reading {
     if text.len() > MAX_TEXT {
         return Reading::Prose;
     }
