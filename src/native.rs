@@ -48,6 +48,19 @@ pub enum Provider {
     Text,
 }
 
+impl Provider {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Text => "text",
+        }
+    }
+}
+
 /// What a model's message holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
@@ -120,6 +133,26 @@ fn at(place: &str) -> String {
 
 /// Reads the message of a model, or the body of the response that holds it.
 pub fn read(provider: Provider, json: &str) -> Result<Turn, Error> {
+    counted(provider, message(provider, json))
+}
+
+/// Counts what became of a message.
+fn counted(provider: Provider, read: Result<Turn, Error>) -> Result<Turn, Error> {
+    let outcome = match &read {
+        Ok(turn) if turn.cut.is_some() => "cut",
+        Ok(turn) if turn.calls.is_empty() => "no_calls",
+        Ok(_) => "calls",
+        Err(_) => "refused",
+    };
+    metrics::counter!(
+        "switchboard_native_messages_total",
+        "provider" => provider.as_str(), "outcome" => outcome
+    )
+    .increment(1);
+    read
+}
+
+fn message(provider: Provider, json: &str) -> Result<Turn, Error> {
     if json.len() > MAX_BYTES {
         return Err(Error::TooLarge(json.len()));
     }

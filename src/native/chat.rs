@@ -26,7 +26,8 @@ pub(super) fn read(whole: &Node<'_>) -> Result<Turn, Error> {
     for call in message.list("tool_calls")? {
         turn.calls.push(asked(&call)?);
     }
-    if let Some(call) = message.get("function_call")? {
+    // Some servers say one and the same call in both forms.
+    if let Some(call) = message.get("function_call")?.filter(|_| turn.calls.is_empty()) {
         let (name, arguments) = named(&call, "arguments")?;
         turn.calls.push(Asked { name, arguments, kind: Kind::Legacy, ..Asked::default() });
     }

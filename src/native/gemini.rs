@@ -32,7 +32,7 @@ pub(super) fn take(whole: &Node<'_>, turn: &mut Turn) -> Result<(), Error> {
     if let Some(stop) = stop.filter(Node::is_string) {
         turn.stop = stop.string()?;
     }
-    if turn.stop == "MALFORMED_FUNCTION_CALL" {
+    if ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&turn.stop.as_str()) {
         let said = candidate.any(&["finishMessage", "finish_message"])?;
         turn.malformed = Some(said.map_or_else(|| Ok(String::new()), |said| said.string())?);
     }

@@ -54,9 +54,11 @@ impl Unclear {
 }
 
 impl Turn {
-    /// The message to append where the provider could not read the call of its own model.
+    /// The message to append where the provider could not read the call of its own model. None beside
+    /// calls, whose results have to come first.
     pub fn say_malformed(&self, provider: Provider) -> Option<String> {
-        let said: String = self.malformed.as_ref()?.chars().take(1000).collect();
+        let said = self.malformed.as_ref().filter(|_| self.calls.is_empty());
+        let said: String = said?.chars().take(1000).collect();
         let mut details = Map::new();
         if !said.is_empty() {
             details.insert("provider".to_owned(), said.into());

@@ -2,12 +2,22 @@
 //! Names and arguments of two calls are never joined; what cannot be told apart does not run.
 
 use super::raw::span;
-use super::{Asked, Kind};
+use super::{Asked, Kind, MAX_BYTES, MOST_CALLS};
+
+/// Bytes of arguments that are looked at to tell whether they are whole, in one stream.
+const BUDGET: usize = 8 * MAX_BYTES;
 
 /// The calls so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pieces {
     calls: Vec<Piece>,
+    budget: usize,
+}
+
+impl Default for Pieces {
+    fn default() -> Self {
+        Self { calls: Vec::new(), budget: BUDGET }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +40,10 @@ impl Pieces {
     /// Adds what an event says to the call that it belongs to, or begins another call.
     pub(super) fn add(&mut self, delta: Delta) {
         let place = self.place(&delta);
+        // One more than may be is enough for the message to be refused.
+        if place.is_none() && self.calls.len() > MOST_CALLS {
+            return;
+        }
         let piece = match place.and_then(|at| self.calls.get_mut(at)) {
             Some(piece) => piece,
             None => {
@@ -53,7 +67,7 @@ impl Pieces {
     }
 
     /// Which call an event belongs to; `None` for a new one.
-    fn place(&self, delta: &Delta) -> Option<usize> {
+    fn place(&mut self, delta: &Delta) -> Option<usize> {
         let last = |fits: &dyn Fn(&Piece) -> bool| self.calls.iter().rposition(fits);
         let at = match (delta.index, delta.id.is_empty()) {
             (Some(index), _) => last(&|piece| piece.index == Some(index))?,
@@ -72,8 +86,12 @@ impl Pieces {
         let same_id = !delta.id.is_empty() && delta.id == known.id;
         let named = !delta.name.is_empty() && !known.name.is_empty();
         let begun = !known.arguments.trim().is_empty();
-        let begins =
-            named && !same_id && begun && (is_whole(&known.arguments) || delta.index.is_none());
+        if !named || same_id || !begun {
+            return Some(at);
+        }
+        // Where there is an index, a name may be said again in the middle of its call.
+        self.budget = self.budget.saturating_sub(known.arguments.len());
+        let begins = delta.index.is_none() || (self.budget > 0 && span(&known.arguments).is_ok());
         (!begins).then_some(at)
     }
 
@@ -87,8 +105,4 @@ impl Pieces {
         };
         self.calls.into_iter().map(|piece| whole(piece.asked)).collect()
     }
-}
-
-fn is_whole(arguments: &str) -> bool {
-    span(arguments).is_ok()
 }

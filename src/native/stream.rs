@@ -4,10 +4,14 @@
 use super::frames::{Frames, frames};
 use super::node::Node;
 use super::pieces::{Delta, Pieces};
-use super::{Asked, Error, Kind, Provider, Turn, anthropic, gemini, ollama, responses};
+use super::{Asked, Error, Kind, Provider, Turn, anthropic, counted, gemini, ollama, responses};
 
 /// Puts a streamed response together.
 pub fn assemble(provider: Provider, bytes: &[u8]) -> Result<Turn, Error> {
+    counted(provider, joined(provider, bytes))
+}
+
+fn joined(provider: Provider, bytes: &[u8]) -> Result<Turn, Error> {
     let frames = frames(bytes)?;
     let (turn, ended) = match provider {
         Provider::OpenaiChat => chunks(&frames)?,
@@ -75,10 +79,11 @@ fn chunks(frames: &Frames) -> Result<(Turn, bool), Error> {
         if let Some(content) = delta.get("content")?.filter(Node::is_string) {
             turn.text.push_str(&content.string()?);
         }
-        for call in delta.list("tool_calls")? {
-            pieces.add(chat_delta(&call)?);
+        let calls = delta.list("tool_calls")?;
+        for call in &calls {
+            pieces.add(chat_delta(call)?);
         }
-        if let Some(call) = delta.get("function_call")? {
+        if let Some(call) = delta.get("function_call")?.filter(|_| calls.is_empty()) {
             let (name, arguments) = (call.word("name")?, text_of(call.get("arguments")?));
             let kind = Kind::Legacy;
             pieces.add(Delta { name, arguments, kind, index: Some(0), id: String::new() });

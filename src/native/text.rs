@@ -67,6 +67,18 @@ pub enum Reading {
 
 /// Reads a text.
 pub fn search(text: &str, tools: &Tools<'_>) -> Reading {
+    let reading = searched(text, tools);
+    let outcome = match &reading {
+        Reading::Prose => "prose",
+        Reading::Final { .. } => "final",
+        Reading::Calls(_) => "calls",
+        Reading::Unclear(_) => "unclear",
+    };
+    metrics::counter!("switchboard_native_texts_total", "reading" => outcome).increment(1);
+    reading
+}
+
+fn searched(text: &str, tools: &Tools<'_>) -> Reading {
     if text.len() > MAX_TEXT {
         return Reading::Prose;
     }
@@ -81,6 +93,8 @@ pub fn search(text: &str, tools: &Tools<'_>) -> Reading {
 /// A text that is nothing but a tool's name and something in brackets, as in a programming language.
 fn expression(text: &str, tools: &Tools<'_>) -> Option<Unclear> {
     let inner = text.trim().trim_matches('`').trim();
+    let language = ["tool_code\n", "python\n", "py\n"];
+    let inner = language.iter().find_map(|word| inner.strip_prefix(word)).unwrap_or(inner).trim();
     let inner =
         inner.strip_prefix("print(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
     let (name, _) = inner.strip_suffix(')')?.split_once('(')?;
@@ -117,6 +131,15 @@ fn bare(text: &str) -> &str {
 
 fn decide(text: &str, mut found: Vec<Found>) -> Reading {
     let alone = found.len() == 1;
+    let partly = found.iter().find(|one| {
+        let some = matches!(&one.what, What::Calls { known: false, tool: Some(_), .. });
+        some && !one.marked && !(alone && one.is_whole(text))
+    });
+    if let Some(one) = partly {
+        let why = "found several calls, of which some are of tools that there are not, so none ran: \
+                   send one JSON array of calls, and nothing else";
+        return Reading::Unclear(Unclear::new(why.to_owned(), text, one.at, one.tool()));
+    }
     found.retain(|one| match &one.what {
         What::Calls { known, .. } => *known || one.marked || alone && one.is_whole(text),
         What::Weak => !alone,

@@ -24,10 +24,10 @@ pub struct Told {
 /// Tells a reply. The members, in their order, each left out where it has nothing to say:
 ///
 /// - `status`: `success` or `error`
+/// - `untrusted`: true, and `origin` `{tool, source, hosts}`: where `data`, `files`, `logs` and `stderr`
+///   come from, and what an error repeats of them; `flags`: places that read like instructions
 /// - `error`: `{code, message, details, retryable, retry_after_ms}`
 /// - `repairs`: what was changed in the arguments: `{kind, pointer, from, to}`, the first 16
-/// - `untrusted`: true, and `origin` `{tool, source, hosts}`: where `data`, `files`, `logs` and `stderr`
-///   come from; `flags`: places in them that read like instructions
 /// - `data`: what the tool gave
 /// - `files`: `{name, media_type, bytes}`; their content is in the reply
 /// - `logs`, `stderr`: of a failed tool
@@ -40,13 +40,6 @@ pub fn tell(reply: &Reply) -> Told {
         told.insert(key.to_owned(), value);
     };
     add("status", if is_error { "error" } else { "success" }.into());
-    if let Some(error) = &reply.error {
-        add("error", told_error(error, metadata.retry_after_ms.map(|wait| json!(wait))));
-    }
-    let repairs = meant(&metadata.repairs);
-    if !repairs.is_empty() {
-        add("repairs", repairs.into());
-    }
     if metadata.untrusted {
         add("untrusted", true.into());
     }
@@ -55,6 +48,13 @@ pub fn tell(reply: &Reply) -> Told {
     }
     if !metadata.flags.is_empty() {
         add("flags", json!(metadata.flags));
+    }
+    if let Some(error) = &reply.error {
+        add("error", told_error(error, metadata.retry_after_ms.map(|wait| json!(wait))));
+    }
+    let repairs = meant(&metadata.repairs);
+    if !repairs.is_empty() {
+        add("repairs", repairs.into());
     }
     if !reply.data.is_null() || !is_error {
         add("data", reply.data.clone());

@@ -367,6 +367,13 @@ async fn a_call_in_text_runs_where_it_is_clear_and_is_explained_where_it_is_not(
     let response = native(&daemon, asked).await;
     assert_eq!(codes(&response), ["SUCCESS"]);
     assert_eq!(messages(&response)[0]["role"], "user");
+    let metrics = daemon.metrics().await;
+    for line in [
+        "switchboard_native_texts_total{reading=\"unclear\"} 2",
+        "switchboard_native_messages_total{provider=\"openai_chat\",outcome=\"no_calls\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

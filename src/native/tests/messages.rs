@@ -162,6 +162,11 @@ fn custom_tools_and_the_form_before_tool_calls_are_calls_too() {
         "function_call": {"name": "ls", "arguments": "{}"}});
     let turn = super::read(Provider::OpenaiChat, &message.to_string()).unwrap();
     assert_eq!((turn.calls[0].kind, calls(&turn)), (Kind::Legacy, vec!["ls({})".to_owned()]));
+    // Servers that say one call in both forms mean it once.
+    let call = json!({"name": "ls", "arguments": "{}"});
+    let both = json!({"tool_calls": [{"id": "a", "type": "function", "function": call}],
+        "function_call": call});
+    assert_eq!(calls(&super::read(Provider::OpenaiChat, &both.to_string()).unwrap()), ["a ls({})"]);
     let message = json!([{"type": "custom_tool_call", "call_id": "c", "name": "ls", "input": "x"}]);
     let turn = super::read(Provider::OpenaiResponses, &message.to_string()).unwrap();
     assert_eq!((turn.calls[0].kind, calls(&turn)), (Kind::Custom, vec!["c ls(x)".to_owned()]));

@@ -232,3 +232,26 @@ fn comments_names_and_split_data_of_events_are_read_as_the_standard_says() {
     let turn = assemble(Provider::OpenaiChat, stream.as_bytes()).unwrap();
     assert_eq!(turn.text, "Hi");
 }
+
+#[test]
+fn many_pieces_and_many_calls_cost_a_bounded_time() {
+    let started = std::time::Instant::now();
+    let piece = |id: usize| {
+        chunk(
+            &json!([{"index": 0, "id": format!("c{id}"), "function": {"name": "f", "arguments": "{}"}}]),
+        )
+    };
+    let mut events: Vec<Value> = (0..20_000).map(piece).collect();
+    events.push(end("tool_calls"));
+    let error = assemble(Provider::OpenaiChat, sse(&events).as_bytes()).unwrap_err();
+    assert!(matches!(error, Error::TooMany(_)), "{error}");
+    // A name with each piece, in the middle of one long string.
+    let piece = json!([{"index": 0, "function": {"name": "f", "arguments": "}".repeat(100)}}]);
+    let mut pieces =
+        vec![json!([{"index": 0, "function": {"name": "f", "arguments": "{\"t\":\""}}])];
+    pieces.extend((0..10_000).map(|_| piece.clone()));
+    pieces.push(json!([{"index": 0, "function": {"arguments": "\"}"}}]));
+    let turn = chat(&pieces);
+    assert_eq!((turn.calls.len(), turn.calls[0].arguments.len()), (1, 1_000_008));
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}

@@ -10,17 +10,19 @@ use super::found::Found;
 /// Words before a call that make it an example, a format, or something not to be done.
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = r"(?ix)
-        \b( examples? | e\.?g | for\ instance | such\ as | samples? | illustrat\w+ | hypothetical\w*
-          | like\ this | looks?\ like | instead\ of | syntax | schema | format\ is | formats? \s* :
-          | the\ format | documentation | you\ (can|could|may|might) | if\ you
+        \b( (for|an|as|this|another|following|simple)\ examples? | e\.?g | for\ instance | such\ as
+          | illustrat\w+ | hypothetical\w* | syntax | format\ is | formats? \s* : | the\ format
+          | you\ (can|could|may|might) | if\ you
           | would\ (be|have|look|do|run|call|send|delete|remove|write|use|mean)
           | never\ (run|call|send|execute|do|use)\w*
           | ((do|does|did|will|would|should|must|can)\ ?not | \w+n['’]t)
             \ (\w+\ )? (run|call|send|execute|do|use|make)\w*
           | not\ (run|call|send|execute)\w*
           | zum\ beispiel | beispiel\w* | par\ exemple | exemple | por\ ejemplo | ejemplo ) \b
+        | \b (examples?|samples?) \s* (: | (of|call|json|is|would)\b | $)
         | \b (said|wrote|asked|says|quotes?|quoted|returned|ran|sent|called|used|executed|tried|received
-            |got|gave|printed|logged|reads|contains|outputs?|results?|responses?|logs?|history)
+            |got|gave|printed|logged|reads|contains|like\ this|looks?\ like
+            |(tool|function|api|server|call|command)('s)?\ (outputs?|results?|responses?))
             \s* [:,]? \s* $
         | \b was\ (going|about)\ to \b
         | 例如 | 比如 | 示例 | 例子 | 举例 | 不要 | 不会 | 例えば | 예를";

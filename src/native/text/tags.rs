@@ -27,6 +27,9 @@ const PAIRS: [(&str, &str); 5] = [
 const MISTRAL: &str = "[TOOL_CALLS]";
 const FUNCTION: &str = "<function=";
 const CHANNEL: &str = "<|channel|>";
+const MESSAGE: &str = "<|message|>";
+/// Bytes in which a mark has to be complete.
+const MAX_HEAD: usize = 512;
 
 impl Finder<'_, '_> {
     /// Takes a marked form at the place; false where there is none.
@@ -156,8 +159,10 @@ impl Finder<'_, '_> {
     /// `<function=NAME>` with JSON or parameters in it.
     fn function(&mut self, start: usize) -> bool {
         let rest = self.rest();
-        let name = rest.strip_prefix(FUNCTION).and_then(|rest| rest.split_once('>'));
-        let Some((name, body)) = name else { return false };
+        let inner = rest.strip_prefix(FUNCTION).unwrap_or(rest);
+        let split = head(inner).find('>').and_then(|at| inner.split_at_checked(at));
+        let Some((name, body)) = split else { return false };
+        let body = body.strip_prefix('>').unwrap_or(body);
         let name = name.trim().trim_matches(['"', '\'']).to_owned();
         if name.is_empty() || !name.chars().all(is_name) {
             return false;
@@ -252,7 +257,9 @@ impl Finder<'_, '_> {
     /// A message of one channel. Only what is addressed to a function is a call.
     fn channel(&mut self, start: usize) -> bool {
         let rest = self.rest();
-        let Some((header, body)) = rest.split_once("<|message|>") else { return false };
+        let split = head(rest).find(MESSAGE).and_then(|at| rest.split_at_checked(at));
+        let Some((header, body)) = split else { return false };
+        let body = body.strip_prefix(MESSAGE).unwrap_or(body);
         let name = header.split_once("to=functions.").map(|(_, name)| name);
         let name = name.map(|name| name.split(|c: char| !is_name(c)).next().unwrap_or_default());
         let Some(name) = name.filter(|_| body.trim_start().starts_with('{')) else { return false };
@@ -295,6 +302,11 @@ const fn broken_words(stop: Stop) -> &'static str {
         "found a marked call that is no JSON, so it did not run: send a JSON object of `name` and \
          `arguments`, with every quote and line break inside a string escaped"
     }
+}
+
+/// The first bytes of a text.
+fn head(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text)
 }
 
 const fn is_name(c: char) -> bool {
