@@ -40,7 +40,7 @@ async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
     let daemon = setup.start().await;
     let first = shown(&daemon);
     let kept = files(&daemon);
-    assert_eq!(kept.len(), 3, "the document, the schemas and the policies: {kept:?}");
+    assert_eq!(kept.len(), 4, "two documents, the schemas and the policies: {kept:?}");
     for file in &kept {
         let mode = fs::metadata(file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file:?}");

@@ -137,7 +137,8 @@ fn lint_writes_a_log_that_code_hosts_read() {
         let uri = place["artifactLocation"]["uri"].as_str().unwrap();
         assert!(folder.join(uri).is_file(), "{uri}");
         assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
-        assert!(prints.insert(result["partialFingerprints"]["finding/v1"].clone()), "{result:#}");
+        let print = result["partialFingerprints"]["finding/v1"].as_str().unwrap();
+        assert!(prints.insert(print), "{result:#}");
     }
     let of = |rule: &str, name: &str| {
         let logical = |result: &Value| result["locations"][0]["logicalLocations"][0].clone();
