@@ -295,6 +295,10 @@ fn gather<'a>(
             };
             let method = method.to_ascii_uppercase();
             match document.follow_refs(operation) {
+                Ok(other) if !other.value.is_object() => {
+                    let place = document.describe(other.file, &other.pointer);
+                    skip(format!("{method} {path}"), Note::new(place, "is not an operation"));
+                }
                 Ok(operation) => candidates.push(Candidate {
                     id: operation.text("operationId").filter(|id| !id.is_empty()),
                     item: item.clone(),
