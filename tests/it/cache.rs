@@ -39,6 +39,7 @@ async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
     let setup = setup.policy("openapi/things.yaml", DOCUMENT).policy("openapi/things.toml", source);
     let daemon = setup.start().await;
     let first = shown(&daemon);
+    assert_eq!(first["operation"], "things/get", "the document's own id");
     let kept = files(&daemon);
     assert_eq!(kept.len(), 4, "two documents, the schemas and the policies: {kept:?}");
     for file in &kept {

@@ -110,21 +110,8 @@ fn lint_names_the_file_that_cannot_be_used() {
     assert_eq!(exit(&run(&["tools", "lint", "--catalog", "/nonexistent"])), 2);
 }
 
-#[test]
-fn lint_writes_a_log_that_code_hosts_read() {
-    let setup = Setup::new()
-        .policy("openapi/shelf.yaml", DOCUMENT)
-        .policy("openapi/shelf.toml", "document = 'openapi/shelf.yaml'\nprofile = 'shell'\n");
-    let folder = setup.policies();
-    let output =
-        run(&["tools", "lint", "--format", "sarif", "--catalog", &folder.display().to_string()]);
-    assert_eq!(exit(&output), 1, "an operation cannot be loaded");
-    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(log["version"], "2.1.0");
-    assert!(log["$schema"].as_str().unwrap().ends_with("sarif-schema-2.1.0.json"));
-    let run = &log["runs"][0];
-    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
-    let results = run["results"].as_array().unwrap();
+/// What the format demands of each result, and that none has the print of another.
+fn well_formed(folder: &Path, rules: &[Value], results: &[Value]) {
     let mut prints = std::collections::BTreeSet::new();
     for result in results {
         let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
@@ -140,6 +127,24 @@ fn lint_writes_a_log_that_code_hosts_read() {
         let print = result["partialFingerprints"]["finding/v1"].as_str().unwrap();
         assert!(prints.insert(print), "{result:#}");
     }
+}
+
+#[test]
+fn lint_writes_a_log_that_code_hosts_read() {
+    let setup = Setup::new()
+        .policy("openapi/shelf.yaml", DOCUMENT)
+        .policy("openapi/shelf.toml", "document = 'openapi/shelf.yaml'\nprofile = 'shell'\n");
+    let folder = setup.policies();
+    let output =
+        run(&["tools", "lint", "--format", "sarif", "--catalog", &folder.display().to_string()]);
+    assert_eq!(exit(&output), 1, "an operation cannot be loaded");
+    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    assert!(log["$schema"].as_str().unwrap().ends_with("sarif-schema-2.1.0.json"));
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    well_formed(&folder, rules, results);
     let of = |rule: &str, name: &str| {
         let logical = |result: &Value| result["locations"][0]["logicalLocations"][0].clone();
         let found = results.iter().find(|result| {
