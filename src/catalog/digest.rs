@@ -38,11 +38,28 @@ pub(super) fn short(text: &str, length: usize) -> String {
     all
 }
 
+/// Takes text into a digest as it is written.
+struct Sink<'h>(&'h mut Sha256);
+
+impl std::io::Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Neither the sink nor plain text can fail.
+fn write<T: serde::Serialize + ?Sized>(value: &T, hash: &mut Sha256) {
+    serde_json::to_writer(Sink(hash), value).unwrap_or_default();
+}
+
 fn feed(value: &Value, hash: &mut Sha256) {
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            hash.update(value.to_string());
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => write(value, hash),
         Value::Array(items) => {
             hash.update("[");
             for (index, item) in items.iter().enumerate() {
@@ -57,7 +74,7 @@ fn feed(value: &Value, hash: &mut Sha256) {
             hash.update("{");
             for (index, (key, member)) in members.into_iter().enumerate() {
                 hash.update(if index == 0 { "" } else { "," });
-                hash.update(Value::String(key.clone()).to_string());
+                write(key.as_str(), hash);
                 hash.update(":");
                 feed(member, hash);
             }

@@ -51,7 +51,7 @@ const MAX_OPERATIONS: usize = 20_000;
 /// Most bytes of referenced schemas in one tool, unless its source says otherwise; in documents of
 /// more than `MANY` operations it is `SMALL_SCHEMA`, so that thousands of tools fit into memory.
 const LARGE_SCHEMA: usize = 256 << 10;
-const SMALL_SCHEMA: usize = 16 << 10;
+const SMALL_SCHEMA: usize = 8 << 10;
 const MANY: usize = 2_000;
 /// Operations for which another thread is worth its start.
 const SHARE: usize = 64;
@@ -295,6 +295,10 @@ fn gather<'a>(
             };
             let method = method.to_ascii_uppercase();
             match document.follow_refs(operation) {
+                Ok(other) if !other.value.is_object() => {
+                    let place = document.describe(other.file, &other.pointer);
+                    skip(format!("{method} {path}"), Note::new(place, "is not an operation"));
+                }
                 Ok(operation) => candidates.push(Candidate {
                     id: operation.text("operationId").filter(|id| !id.is_empty()),
                     item: item.clone(),

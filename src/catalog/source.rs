@@ -48,7 +48,7 @@ struct SourceFile {
     /// Most operations that may become tools; default 20,000.
     max_operations: Option<usize>,
     /// Most bytes of schemas that one tool's arguments refer to; what lies beyond takes any value.
-    /// Default 256 KiB, and 16 KiB in a document of more than 2,000 operations.
+    /// Default 256 KiB, and 8 KiB in a document of more than 2,000 operations.
     max_schema: Option<Size>,
     /// Checks answers against the document's response schemas. Off, as many documents are wrong.
     #[serde(default)]

@@ -113,6 +113,7 @@ fn as_json(tool: &Tool) -> Value {
         "cache_ttl_ms": tool.cache_ttl_ms,
         "timeout_ms": tool.timeout_ms,
         "source": tool.source,
+        "operation": tool.operation,
         "digest": tool.digest,
         "input_schema": schema(&tool.input_schema_json),
         "output_schema": schema(&tool.output_schema_json),

@@ -143,23 +143,25 @@ impl Snapshot {
 }
 
 /// The validators of a catalog, and the tools whose schemas do not compile. Of a catalog that was
-/// compiled before, only that is remembered, and each validator is made on first use.
+/// compiled before, only that is remembered, and each validator is made on first use. A reload has
+/// those of the tools that stay.
 fn compile(
     catalog: &Catalog,
     previous: Option<&Schemas>,
     cache: Option<&catalog::Cache>,
 ) -> (Schemas, Vec<(String, String)>) {
     let (tools, digest) = (catalog.tools(), catalog.digest());
-    if let Some(previous) = previous {
-        return Schemas::compile_reusing(tools, previous);
-    }
     let known = cache.and_then(|cache| cache.recall(COMPILED, digest));
+    let known = known.filter(|_| previous.is_none());
     if let Some(Ok(failed)) =
         known.map(|bytes| serde_json::from_slice::<Vec<(String, String)>>(&bytes))
     {
         return (Schemas::trust(tools), failed);
     }
-    let (schemas, failed) = Schemas::compile(tools);
+    let (schemas, failed) = match previous {
+        Some(previous) => Schemas::compile_reusing(tools, previous),
+        None => Schemas::compile(tools),
+    };
     if let (Some(cache), Ok(bytes)) = (cache, serde_json::to_vec(&failed)) {
         cache.keep(COMPILED, digest, &bytes);
     }

@@ -142,6 +142,7 @@ fn tool(tool: &Tool) -> proto::Tool {
         cache_ttl_ms: tool.cache_ttl.map(millis).unwrap_or_default(),
         timeout_ms: millis(tool.profile.limits.wall),
         source: tool.source.clone(),
+        operation: tool.operation.clone().unwrap_or_default(),
         digest: tool.digest.clone(),
         files: files::declared(&tool.files),
         ..proto::Tool::default()

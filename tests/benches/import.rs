@@ -217,7 +217,7 @@ fn item(number: usize, names: &[&str]) -> Value {
             "operationId": format!("admin.tenantWorkspaces.members.microsoft.graph.{action}GuestInvitationsOf{number}-and-their-permissions"),
             "tags": [format!("admin.part{}", number % 40)],
             "summary": format!("{action} the invitations {number}"),
-            "description": ABOUT.repeat(2),
+            "description": ABOUT.repeat(8),
             "responses": { "2XX": { "description": "Success", "content": content },
                 "default": { "$ref": "#/components/responses/error" } },
         });

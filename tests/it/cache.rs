@@ -32,6 +32,12 @@ fn shown(daemon: &Daemon) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+async fn again(mut daemon: Daemon) -> Daemon {
+    daemon.signal("TERM");
+    assert_eq!(daemon.wait(), Some(0));
+    daemon.restart().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
     let source = "document = 'openapi/things.yaml'\nprofile = 'probe'\n";
@@ -39,6 +45,7 @@ async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
     let setup = setup.policy("openapi/things.yaml", DOCUMENT).policy("openapi/things.toml", source);
     let daemon = setup.start().await;
     let first = shown(&daemon);
+    assert_eq!(first["operation"], "things/get", "the document's own id");
     let kept = files(&daemon);
     assert_eq!(kept.len(), 4, "two documents, the schemas and the policies: {kept:?}");
     for file in &kept {
@@ -46,7 +53,7 @@ async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
         assert_eq!(mode & 0o777, 0o600, "{file:?}");
     }
 
-    let daemon = daemon.restart().await;
+    let daemon = again(daemon).await;
     assert_eq!(shown(&daemon), first);
     let wrong = daemon.call("things__get", &json!({"id": "too long"})).await;
     assert_eq!(code(&wrong), "SCHEMA_VALIDATION_ERROR", "validators are there: {wrong:#}");
@@ -59,7 +66,7 @@ async fn a_restart_gives_the_same_tools_from_a_cache_good_or_damaged() {
         bytes[last] ^= 1;
         fs::write(file, bytes).unwrap();
     }
-    let daemon = daemon.restart().await;
+    let daemon = again(daemon).await;
     assert!(daemon.log().contains("made again"), "the log says that it was damaged");
     assert_eq!(shown(&daemon), first);
     let wrong = daemon.call("things__get", &json!({"id": "too long"})).await;

@@ -110,6 +110,25 @@ fn lint_names_the_file_that_cannot_be_used() {
     assert_eq!(exit(&run(&["tools", "lint", "--catalog", "/nonexistent"])), 2);
 }
 
+/// What the format demands of each result, and that none has the print of another.
+fn well_formed(folder: &Path, rules: &[Value], results: &[Value]) {
+    let mut prints = std::collections::BTreeSet::new();
+    for result in results {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(rule["help"]["text"].is_string() && rule["shortDescription"]["text"].is_string());
+        assert!(rule["helpUri"].as_str().unwrap().starts_with("https://"));
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
+        assert!(result["message"]["text"].as_str().unwrap().ends_with('.'), "{result:#}");
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        assert!(folder.join(uri).is_file(), "{uri}");
+        assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
+        let print = result["partialFingerprints"]["finding/v1"].as_str().unwrap();
+        assert!(prints.insert(print), "{result:#}");
+    }
+}
+
 #[test]
 fn lint_writes_a_log_that_code_hosts_read() {
     let setup = Setup::new()
@@ -125,20 +144,7 @@ fn lint_writes_a_log_that_code_hosts_read() {
     let run = &log["runs"][0];
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     let results = run["results"].as_array().unwrap();
-    let mut prints = std::collections::BTreeSet::new();
-    for result in results {
-        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
-        assert_eq!(rule["id"], result["ruleId"]);
-        assert!(rule["help"]["text"].is_string() && rule["shortDescription"]["text"].is_string());
-        assert!(rule["helpUri"].as_str().unwrap().starts_with("https://"));
-        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
-        assert!(result["message"]["text"].as_str().unwrap().ends_with('.'), "{result:#}");
-        let place = &result["locations"][0]["physicalLocation"];
-        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
-        assert!(folder.join(uri).is_file(), "{uri}");
-        assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
-        assert!(prints.insert(result["partialFingerprints"]["finding/v1"].to_string()), "{result:#}");
-    }
+    well_formed(&folder, rules, results);
     let of = |rule: &str, name: &str| {
         let logical = |result: &Value| result["locations"][0]["logicalLocations"][0].clone();
         let found = results.iter().find(|result| {

@@ -191,8 +191,12 @@ impl Document {
         let known = self.files.iter().map(|file| (&file.name, file.digest.clone()));
         let mut inputs = Vec::new();
         for (name, digest) in known {
-            let Name::Inside(path) = name else { return None };
-            inputs.push(Input { path: path.clone(), digest });
+            match name {
+                Name::Inside(path) if has_kind(path) => {
+                    inputs.push(Input { path: path.clone(), digest });
+                }
+                Name::Inside(_) | Name::Remote(_) => return None,
+            }
         }
         for name in self.broken.keys() {
             let Name::Inside(path) = name else { return None };
@@ -342,10 +346,15 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a file is JSON or YAML by its name.
+fn has_kind(name: &Path) -> bool {
+    let kind = name.extension().and_then(|kind| kind.to_str());
+    matches!(kind, Some("json" | "yaml" | "yml"))
+}
+
 /// The text of a file inside the folder; `room` is how many bytes more may be read.
 fn text_of(folder: &Path, name: &Path, room: &mut u64) -> Result<String, String> {
-    let kind = name.extension().and_then(|kind| kind.to_str());
-    if !matches!(kind, Some("json" | "yaml" | "yml")) {
+    if !has_kind(name) {
         return Err("is neither JSON nor YAML by its name".to_owned());
     }
     let path = folder.join(name);

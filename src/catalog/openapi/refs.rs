@@ -25,9 +25,9 @@ impl<'a> Spot<'a> {
         Self { file, pointer: pointer.into(), value }
     }
 
-    /// A member of this value, if it is there.
+    /// A member of this value, if it is there. What YAML leaves empty is not.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
-        let value = self.value.get(key)?;
+        let value = self.value.get(key).filter(|value| !value.is_null())?;
         Some(Self::new(self.file, format!("{}/{}", self.pointer, escape(key)), value))
     }
 

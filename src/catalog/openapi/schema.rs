@@ -90,7 +90,11 @@ impl<'a> Converter<'a> {
                 Some(target) => self.reference(spot, source, target),
                 None => self.object(spot, source).map(Value::Object),
             },
-            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Value::Null => {
+                self.note(spot, "", "is empty; any value is taken");
+                Ok(serde_json::json!({}))
+            }
+            Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Err(self.reason(spot, "is not a schema"))
             }
         }

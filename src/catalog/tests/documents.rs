@@ -63,6 +63,22 @@ fn alias_bombs_end_early() {
 }
 
 #[test]
+fn what_is_left_empty_counts_as_absent_and_what_is_no_operation_is_skipped() {
+    let text = "openapi: 3.0.3\ninfo: {title: T, version: '1'}\npaths:
+  /a: {post: {operationId: a, summary: Adds a thing, parameters: , requestBody: , tags: }}
+  /b: {post: {operationId: b, requestBody: {content: {application/json: {schema: {type: object, properties: {x: , y: {type: array, items: }}}}}}}}
+  /c: {get: just text, put: }
+  /d:\n";
+    let (found, report) = read(text);
+    assert_eq!(found.len(), 2, "{report:#?}");
+    assert_eq!(report.imported[0].adapted, []);
+    assert_eq!(found[1].draft.input_schema["properties"]["x"], serde_json::json!({}));
+    assert!(report.imported[1].adapted.iter().any(|note| note.message.contains("is empty")));
+    assert_eq!(report.skipped[0].reason, "is not an operation");
+    assert_eq!(report.operations, 3);
+}
+
+#[test]
 fn documents_without_operations_say_so() {
     let (found, report) = read(
         "openapi: 3.1.0\ninfo: {title: Hooks, version: '1'}\nwebhooks: {newPet: {post: {operationId: newPet}}}\n",

@@ -195,3 +195,30 @@ fn nested_alternatives_cost_a_bounded_time() {
         assert!(started.elapsed() < std::time::Duration::from_secs(20));
     }
 }
+
+#[test]
+fn a_large_catalog_has_its_broken_schemas_named_and_its_validators_on_first_use() {
+    let named = |number: usize, schema: Value| {
+        Arc::new(Tool {
+            name: format!("tool{number}"),
+            digest: format!("digest{number}"),
+            ..tool(schema)
+        })
+    };
+    let good = json!({"type": "object", "properties": {"v": {"type": "integer"}}});
+    let bad = json!({"type": "object", "properties": {"v": {"$ref": "#/nowhere"}}});
+    let mut tools: Vec<Arc<Tool>> = (0..600).map(|number| named(number, good.clone())).collect();
+    tools.insert(300, named(600, bad));
+    let (schemas, problems) = Schemas::compile(&tools);
+    assert_eq!(problems.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["tool600"]);
+    // The same from what was remembered, where nothing was compiled yet.
+    for schemas in [schemas, Schemas::trust(&tools)] {
+        for place in [0, 299, 301, 600] {
+            assert!(schemas.check_text(&tools[place], "{\"v\":1}").is_ok());
+            assert!(schemas.check_text(&tools[place], "{\"v\":[]}").is_err());
+        }
+        // One that cannot be made refuses its calls, whatever was said of it.
+        let refused = schemas.check_text(&tools[300], "{\"v\":1}").unwrap_err();
+        assert_eq!(refused.failure().code, crate::call::Code::Internal);
+    }
+}
