@@ -192,7 +192,13 @@ impl Courier<'_> {
             }
             .to_owned();
             match hop.url.join(&next) {
-                Next::Url(url) => hop.turn(url, method)?,
+                Next::Url(url) => {
+                    // The key that makes a repeat safe stays at the origin it was meant for.
+                    if !hop.url.is_same_origin(&url) {
+                        self.patience.give_up();
+                    }
+                    hop.turn(url, method)?;
+                }
                 Next::Foreign => {
                     let shown = next.chars().take(255).collect::<String>();
                     return Err(Stop::Denied(format!(

@@ -44,11 +44,25 @@ pub(super) struct Binary {
 
 /// Puts handles in the place of binary content; how many.
 pub(super) fn replace(part: &mut Part<'_>, known: &Known<'_>) -> u32 {
+    // Most results hold no such text, and need no second tree.
+    if matches!(part, Part::Whole(value) if !has_long(value)) {
+        return 0;
+    }
     let mut walk = Walk { known: *known, way: Vec::new(), handles: 0 };
     if let Some(marked) = walk.mark(part) {
         *part = marked;
     }
     walk.handles
+}
+
+/// As deep as the value, which is bounded.
+fn has_long(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() > LONGEST,
+        Value::Array(items) => items.iter().any(has_long),
+        Value::Object(members) => members.values().any(has_long),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 struct Walk<'v, 's> {

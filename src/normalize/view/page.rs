@@ -102,7 +102,7 @@ fn astray(reply: &Value, pointer: &str) -> Unread {
             let names: Vec<&str> = members
                 .keys()
                 .take(MOST_NAMES)
-                .map(|name| name.get(..40).unwrap_or(name))
+                .map(|name| name.get(..name.floor_char_boundary(40)).unwrap_or_default())
                 .collect();
             let more = if members.len() > MOST_NAMES { ", ..." } else { "" };
             format!("an object with `{}`{more}", names.join("`, `"))
@@ -152,7 +152,9 @@ fn of_text(text: &str, ask: &Ask) -> Result<Page, Unread> {
         page = page.get(..page.floor_char_boundary((ask.bytes / 6).max(4))).unwrap_or_default();
     }
     if let Some(room) = budget(ask.max_tokens) {
-        page = page.get(..shorten::beginning(page, room)).unwrap_or_default();
+        // A page without anything would never lead to the next.
+        let least = page.chars().next().map_or(0, char::len_utf8);
+        page = page.get(..shorten::beginning(page, room).max(least)).unwrap_or_default();
     }
     let end = ask.first + page.chars().count();
     Ok(Page {

@@ -126,10 +126,10 @@ pub(super) fn beginning(text: &str, room: usize) -> usize {
         && start.chars().next_back().is_some_and(char::is_alphanumeric);
     let near = start.char_indices().rev().take(WORD).find(|(_, c)| c.is_whitespace());
     match near {
-        Some((at, _)) if inside => at,
+        Some((at, _)) if inside && at > 0 => at,
         _ if next.is_some_and(clings) => {
             let base = start.char_indices().rev().find(|(_, c)| !clings(*c));
-            base.map_or(0, |(at, _)| at)
+            base.map_or(low, |(at, _)| at)
         }
         _ => low,
     }

@@ -317,6 +317,11 @@ fn pages_put_together_are_the_whole() {
         let joined: String = rows.iter().map(|c| c.as_str().unwrap()).collect();
         assert_eq!(joined, text);
     }
+    for text in [format!(" {}", "x".repeat(3000)), format!("a{}", "\u{301}".repeat(2000))] {
+        let reply = json!({ "data": text });
+        let (rows, _) = all_pages(&reply, Ask { max_tokens: 32, ..ask("/data") });
+        assert_eq!(rows.len(), text.chars().count());
+    }
     let (rows, _) = all_pages(&reply, Ask { count: 1, ..ask("/data") });
     assert_eq!(rows.len(), 3);
     assert_eq!(page(&reply, &ask("/data/n")).unwrap().json, "1");

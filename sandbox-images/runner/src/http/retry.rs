@@ -57,6 +57,11 @@ impl Patience {
         Some(pause)
     }
 
+    /// Allows no further attempt.
+    pub(super) fn give_up(&mut self) {
+        self.retry = None;
+    }
+
     /// Whether so much time is left.
     pub(super) fn has(&self, time: Duration) -> bool {
         self.until.is_none_or(|until| until.saturating_duration_since(Instant::now()) > time)

@@ -196,6 +196,21 @@ async fn a_wait_that_does_not_fit_is_not_begun() {
     assert_eq!((ended.status(), target.heard().len()), (200, 2));
 }
 
+#[tokio::test]
+async fn another_origin_is_asked_once_as_it_gets_no_key() {
+    let other = answering(&[&plain(503, ""), &plain(200, "")]);
+    let to = format!("Location: http://other.test:{}/in\r\n", other.port);
+    let target = answering(&[&plain(307, &to)]);
+    let mut keyed = retrying(&target, 5);
+    keyed.headers.push(("Idempotency-Key".to_owned(), "k".to_owned()));
+    let rules = [rule("api.test", target.port), rule("other.test", other.port)];
+    let bounds = Bounds { output: 1 << 20, within: None };
+    let ended = send_within(open(&rules, limits()), keyed, bounds).await;
+    assert_eq!((ended.status(), other.heard().len()), (503, 1));
+    assert!(target.heard()[0].has("idempotency-key: k"));
+    assert!(!other.heard()[0].has("idempotency-key"), "{:?}", other.heard());
+}
+
 /// A list of 40 items in pages of ten, which tells of the next page in every way.
 fn listing() -> Arc<Upstream> {
     Upstream::plain(|heard| {
