@@ -17,6 +17,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 use tracing::Instrument;
 
@@ -64,6 +65,8 @@ pub struct Recorded {
     /// The same as it is sent. Without `metadata.view` the ledger has it byte for byte, but masks what
     /// it repeats of arguments; with it, the ledger has the whole result in its place.
     pub json: String,
+    /// The whole data of a call of a batch, where the reply shows only some of it.
+    whole: Option<Value>,
 }
 
 impl Pipeline {
@@ -204,12 +207,12 @@ impl Pipeline {
         match kept {
             Ok(()) => {
                 self.replies.settle(visit.as_deref(), &reply);
-                show::show(Recorded { reply, json }, call, tool).await
+                show::show(Recorded { reply, json, whole: None }, call, tool).await
             }
             Err(error) => {
                 tracing::error!(%error, "a call could not be recorded");
                 let reply = normalize::refuse(call, &reply.tool_name, &error.failure(), &[]);
-                Recorded { json: reply.to_json(), reply }
+                Recorded::new(reply)
             }
         }
     }

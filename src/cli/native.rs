@@ -52,6 +52,9 @@ pub(super) struct Options {
     /// Gives up after this time, for example 2s.
     #[arg(long, value_parser = crate::config::duration::parse)]
     timeout: Option<Duration>,
+    /// Shortens each result's data to about so many tokens; 0 for no bound.
+    #[arg(long, default_value_t = 0)]
+    max_tokens: u32,
     #[command(flatten)]
     at: Where,
 }
@@ -86,6 +89,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         idempotency_prefix: options.idempotency_prefix,
         wait_for_approval: options.wait,
         text_calls: options.text_calls,
+        max_tokens: options.max_tokens,
         message: Some(message),
     });
     if let Some(timeout) = options.timeout {

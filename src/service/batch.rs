@@ -195,7 +195,7 @@ impl Run {
             Step::Run(at) => at,
             Step::Skip(at, because) => return Err((at, self.because(because).into())),
         };
-        let arguments = self.plan.fill(at, &|from| Some(data(self.ended.get(from)?.as_ref()?)));
+        let arguments = self.plan.fill(at, &|from| Some(self.ended.get(from)?.as_ref()?.data()));
         let arguments = arguments.map_err(|unfilled| (at, self.unfilled(&unfilled).into()))?;
         let taint = self.brought(at);
         let (Some(call), Some(entered)) =
@@ -285,11 +285,6 @@ impl Run {
             }
         }
     }
-}
-
-/// The whole data of a reply, to which references point.
-const fn data(recorded: &Recorded) -> &Value {
-    &recorded.reply.data
 }
 
 fn skipped(message: String, details: Value) -> Failure {

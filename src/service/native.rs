@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
+use serde_json::{Map, Value};
 use tonic::{Request, Status};
 use tracing::Span;
 
@@ -13,7 +14,8 @@ use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
 use crate::call::{Call, Dialect, Withheld};
 use crate::catalog::{self, Tool};
-use crate::native::{self, Answer, Asked, Known, Provider, Reading, Turn};
+use crate::native::{self, Answer, Asked, Known, Provider, Reading, Told, Turn};
+use crate::normalize::Reply;
 use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
 use crate::proto::tools::call_native_request::Message;
@@ -60,6 +62,7 @@ impl Tools {
         call.dialect = wire::dialect(wire.dialect)?.or_else(|| Some(usual(provider)));
         call.conversation = wire::named("conversation_id", wire.conversation_id)?;
         call.attends = wire.wait_for_approval;
+        call.max_tokens = wire.max_tokens;
         let prefix = wire::named("idempotency_prefix", wire.idempotency_prefix)?;
         if prefix.len() > PREFIX_BYTES {
             let wrong = format!("has {} bytes; at most {PREFIX_BYTES}", prefix.len());
@@ -150,7 +153,7 @@ impl Tools {
         let answers: Vec<Answer<'_>> = asked
             .iter()
             .zip(&replies)
-            .map(|(asked, recorded)| Answer { asked, told: native::tell(&recorded.reply) })
+            .map(|(asked, recorded)| Answer { asked, told: tell(&recorded.reply) })
             .collect();
         if spoken && !answers.is_empty() {
             response.messages_json.push(native::say(provider, &answers));
@@ -213,6 +216,27 @@ fn known(tool: &Tool, dialect: Option<Dialect>) -> Known {
 fn name(native: &str) -> String {
     let short = native.get(..native.floor_char_boundary(NAME_BYTES)).unwrap_or_default();
     short.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// What a model reads of a reply; and of one that shows only a part, how much that is.
+fn tell(reply: &Reply) -> Told {
+    let mut told = native::tell(reply);
+    let (Some(view), Some(members)) = (&reply.metadata.view, told.value.as_object_mut()) else {
+        return told;
+    };
+    if view.summary || view.left_out > 0 || view.handles > 0 {
+        let mut part = Map::new();
+        let mut add = |key: &str, value: Value, says: bool| {
+            says.then(|| part.insert(key.to_owned(), value));
+        };
+        add("summary", true.into(), view.summary);
+        add("left_out", view.left_out.into(), view.left_out > 0);
+        add("handles", view.handles.into(), view.handles > 0);
+        add("full_tokens", view.full_tokens.into(), true);
+        members.insert("view".to_owned(), part.into());
+        members.insert("call_id".to_owned(), reply.metadata.call_id.as_str().into());
+    }
+    told
 }
 
 fn wired(asked: &Asked, recorded: &Recorded) -> proto::NativeCall {

@@ -33,9 +33,14 @@ impl Tools {
         };
         // Whose it is, before anything of it is read.
         self.recorded(&id, &caller, 0, 0).await?;
-        let _permit = READERS.acquire().await.map_err(|_closed| status::internal(&id))?;
+        let permit = READERS.acquire().await.map_err(|_closed| status::internal(&id))?;
         let whole = self.recorded(&id, &caller, 0, u32::MAX).await?;
-        let read = tokio::task::spawn_blocking(move || read(&whole.bytes, &ask)).await;
+        // The permit is held until the work is done, also when nobody waits for it any more.
+        let work = move || {
+            let _permit = permit;
+            read(&whole.bytes, &ask)
+        };
+        let read = tokio::task::spawn_blocking(work).await;
         let read = read.map_err(|error| {
             tracing::error!(call_id = %id, panicked = error.is_panic(), "a result cannot be read");
             status::internal(&id)

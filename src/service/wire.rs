@@ -150,7 +150,7 @@ fn tool(tool: &Tool) -> proto::Tool {
 }
 
 pub(super) fn reply(recorded: &Recorded) -> proto::Reply {
-    let Recorded { reply, json } = recorded;
+    let Recorded { reply, json, .. } = recorded;
     let status = match reply.status {
         normalize::Status::Success => proto::reply::Status::Success,
         normalize::Status::Error => proto::reply::Status::Error,

@@ -3,7 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use switchboard::proto::tools::{CallRequest, GetResultRequest, Reply};
+use switchboard::proto::tools::call_batch_request::Entry;
+use switchboard::proto::tools::call_native_request::Message;
+use switchboard::proto::tools::{
+    CallBatchRequest, CallNativeRequest, CallRequest, GetResultRequest, Provider, Reply,
+};
 
 use crate::daemon::{Daemon, Setup, code, parsed, request};
 
@@ -165,4 +169,76 @@ async fn a_wrong_expression_keeps_its_tool_out_and_is_named() {
     let line = daemon.log_line(0, "probe.summed.toml");
     assert!(line.contains("no JSONPath") && line.contains("at character"), "{line}");
     assert!(line.contains("summary_fields"), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_a_batch_use_the_whole_of_what_is_shown_in_part() {
+    let limits = ("sandbox/probe.toml", "output = \"64KiB\"", "output = \"1MiB\"");
+    let daemon = setup().edit(limits.0, limits.1, limits.2).start().await;
+    let entry = |name: &str, call: CallRequest| Entry { name: name.to_owned(), call: Some(call) };
+    let mirrored = |value: &Value| {
+        let arguments = json!({ "value": value }).to_string();
+        request("probe.mirror", &arguments)
+    };
+    // One result that is viewed at once, and one that is long enough to be viewed aside.
+    let long: Vec<Value> = (0..1000).map(|n| json!({"id": n, "note": "n".repeat(60)})).collect();
+    let long = json!({"orders": long, "total": 1000});
+    for (value, last) in [(value(), 119), (long, 999)] {
+        let place = format!("summed#/value/orders/{last}");
+        let calls = vec![
+            entry("summed", asks("probe.summed", &value, 40, false)),
+            entry("one", mirrored(&json!({ "$ref": place }))),
+            entry("all", CallRequest { max_tokens: 40, ..mirrored(&json!({"$ref": "summed#"})) }),
+            entry(
+                "again",
+                mirrored(&json!({"$ref": format!("all#/value/value/orders/{last}/id")})),
+            ),
+        ];
+        let batch = CallBatchRequest { calls, ..Default::default() };
+        let answer = daemon.client().await.call_batch(batch).await.unwrap().into_inner();
+        let replies = answer.results.iter().map(|result| parsed(result.reply.as_ref().unwrap()));
+        let replies: Vec<Value> = replies.collect();
+        for shown in [&replies[0], &replies[2]] {
+            let view = &shown["metadata"]["view"];
+            assert!(view["tokens"].as_u64().is_some_and(|tokens| tokens <= 40), "{shown:#}");
+            assert!(view["left_out"].as_u64().is_some_and(|markers| markers > 0), "{shown:#}");
+        }
+        assert_eq!(replies[1]["data"]["value"], value["orders"][last], "{:#}", replies[1]);
+        assert_eq!(replies[3]["data"]["value"], last);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_models_own_message_gets_results_within_its_tokens() {
+    let daemon = setup().start().await;
+    let call = |tool: &str, value: &Value| {
+        let arguments = json!({ "value": value }).to_string();
+        json!({"id": tool, "type": "function", "function": {"name": tool, "arguments": arguments}})
+    };
+    let calls = json!([call("probe_dot_summed", &value()), call("probe_dot_mirror", &json!(1))]);
+    let message = json!({"role": "assistant", "tool_calls": calls}).to_string();
+    let ask = CallNativeRequest {
+        provider: Provider::OpenaiChat.into(),
+        message: Some(Message::MessageJson(message)),
+        max_tokens: 100,
+        ..Default::default()
+    };
+    let answer = daemon.client().await.call_native(ask).await.unwrap().into_inner();
+    let told: Vec<Value> = answer
+        .messages_json
+        .iter()
+        .map(|message| {
+            let message: Value = serde_json::from_str(message).unwrap();
+            serde_json::from_str(message["content"].as_str().unwrap()).unwrap()
+        })
+        .collect();
+    let view = &told[0]["view"];
+    assert_eq!(view["summary"], true, "{:#}", told[0]);
+    assert!(view["left_out"].as_u64().unwrap() > 0 && view["full_tokens"].as_u64().unwrap() > 1000);
+    assert_eq!(told[0]["call_id"], answer.calls[0].call_id);
+    let shown = answer.calls[0].reply.as_ref().unwrap().metadata.as_ref().unwrap();
+    assert!(shown.view.as_ref().unwrap().tokens <= 100);
+    let page = at(&answer.calls[0].call_id, "/data/value/total");
+    assert_eq!(read(&daemon, page).await.unwrap()["value"], 120);
+    assert!(told[1].get("view").is_none() && told[1].get("call_id").is_none(), "{:#}", told[1]);
 }
