@@ -37,9 +37,19 @@ fn header_values<'a>(answer: &'a HttpAnswer, name: &str) -> impl Iterator<Item =
         .map(|(_, value)| value.as_str())
 }
 
-fn media_type(content_type: &str) -> String {
+pub(super) fn media_type(content_type: &str) -> String {
     let media = content_type.split(';').next().unwrap_or_default();
     media.trim().to_ascii_lowercase()
+}
+
+/// The word of `Cache-Control` by which an upstream forbids that its answer is served again (RFC 9111,
+/// section 5.2.2): ours is a shared cache, and asks no upstream whether what it has is still good.
+pub(super) fn forbids_storing(answer: &HttpAnswer) -> Option<&'static str> {
+    let words = header_values(answer, "cache-control").flat_map(|value| value.split(','));
+    words.into_iter().find_map(|word| {
+        let name = word.split('=').next().unwrap_or_default().trim();
+        ["no-store", "private", "no-cache"].into_iter().find(|one| name.eq_ignore_ascii_case(one))
+    })
 }
 
 fn charset_of(content_type: &str) -> Option<&str> {
@@ -50,7 +60,7 @@ fn charset_of(content_type: &str) -> Option<&str> {
     })
 }
 
-fn is_json(media: &str) -> bool {
+pub(super) fn is_json(media: &str) -> bool {
     matches!(media, "application/json" | "text/json") || media.ends_with("+json")
 }
 
@@ -95,6 +105,11 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Cont
         let mut content = in_base64(body);
         if is_json(media) {
             content.note("invalid_json", "the body is no text");
+        } else {
+            content.note(
+                "invalid_text",
+                format!("the body is no {} and not decoded", decoded.charset),
+            );
         }
         return content;
     }

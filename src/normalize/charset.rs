@@ -73,11 +73,50 @@ fn xml_declared(head: &str) -> Option<&str> {
     value_after(declaration, "encoding")
 }
 
+/// `content` counts only where `http-equiv` says that it is a `Content-Type` (HTML standard).
 fn meta_declared(head: &str) -> Option<&str> {
-    head.split("<meta").skip(1).find_map(|tag| {
-        let (tag, _) = tag.split_once('>')?;
-        value_after(tag, "charset")
+    head.split("<meta").skip(1).find_map(|rest| {
+        let (tag, _) = rest.split_once('>')?;
+        if !tag.starts_with(|c: char| c.is_ascii_whitespace() || c == '/') {
+            return None;
+        }
+        let attributes = attributes(tag);
+        let named = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, v)| *v);
+        let content = || {
+            named("http-equiv").filter(|header| header.trim() == "content-type")?;
+            value_after(named("content")?, "charset")
+        };
+        named("charset").map(str::trim).filter(|label| !label.is_empty()).or_else(content)
     })
+}
+
+/// Names and values of what stands in a tag.
+fn attributes(tag: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = tag;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        if rest.is_empty() {
+            return found;
+        }
+        let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
+        let end = rest.find(is_end).unwrap_or(rest.len());
+        let (name, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let after = after.trim_start();
+        let Some(value) = after.strip_prefix('=').map(str::trim_start) else {
+            found.push((name, ""));
+            rest = after;
+            continue;
+        };
+        let quoted = ['"', '\''].into_iter().find_map(|quote| {
+            let inner = value.strip_prefix(quote)?;
+            Some(inner.split_once(quote).unwrap_or((inner, "")))
+        });
+        let bare = || value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
+        let (value, after) = quoted.unwrap_or_else(bare);
+        found.push((name, value));
+        rest = after;
+    }
 }
 
 /// The value in `NAME = "value"`, quoted or not.

@@ -133,11 +133,13 @@ pub struct Origin {
 /// Something odd about a tool's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// `invalid_text`: bytes that are no text in their encoding were replaced;
+    /// `invalid_text`: bytes that are no text in their encoding were replaced, or all are in base64;
     /// `unknown_charset`: the named encoding is not known, UTF-8 was used;
     /// `invalid_json`: the output should be JSON and is not;
     /// `broken_line`: a line of a stream is not JSON and was left out;
-    /// `unexpected_media_type`: the output schema promises data, but this is a page or text;
+    /// `unexpected_media_type`: the output schema or the document promises data, but this is none;
+    /// `not_cached`: the tool has a `cache_ttl`, but the upstream forbids storing (`Cache-Control:
+    /// no-store`, `no-cache` or `private`), which is obeyed;
     /// `file_absent`: a file that was promised is not there;
     /// `more_pages`: there may be more items than those of the pages that were fetched.
     pub kind: String,

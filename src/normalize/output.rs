@@ -29,6 +29,9 @@
 //!   be any: null, and the file `body.` with the ending of its kind (`file`);
 //! - anything else: JSON if it is an object or array, else as for a program.
 //!
+//! Where the request asks for JSON only, as for a document that promises it, a page (HTML) is an error,
+//! and other text or bytes that are not JSON get a note.
+//!
 //! A call that failed carries its data too, text of at most 16 KiB. `logs` and `stderr` are
 //! stripped of terminal sequences and control characters.
 
@@ -38,7 +41,7 @@ use serde_json::{Value, json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::body::read_answer;
+use super::body::{forbids_storing, is_json, media_type, read_answer};
 use super::files::{self, Absent};
 use super::metadata::Note;
 use super::pages;
@@ -113,7 +116,7 @@ impl Content {
     }
 
     /// Whether it is a page for people to read.
-    fn is_page(&self) -> bool {
+    pub(super) fn is_page(&self) -> bool {
         matches!(self.media_type.as_deref(), Some("text/html" | "application/xhtml+xml"))
     }
 
@@ -141,21 +144,26 @@ pub(super) fn read_outcome(tool: &Tool, outcome: &Outcome) -> Content {
         }
         (None, _) => read_stdout(&outcome.stdout, is_cut(outcome)),
     };
-    if outcome.http.is_some()
-        && (tool.output_schema.is_some() || (content.is_page() && asks_for_json(tool)))
+    let Some(answer) = &outcome.http else { return content };
+    if (tool.output_schema.is_some() || promises_json(tool))
         && matches!(content.form, Form::Text | Form::Bytes | Form::File)
+        && !content.noted("invalid_json")
     {
         let found = content.media_type.clone().unwrap_or_else(|| "text".to_owned());
         content.note("unexpected_media_type", format!("got `{found}` in place of data"));
     }
+    if let Some(word) = forbids_storing(answer).filter(|_| tool.cache_ttl.is_some()) {
+        content.note("not_cached", format!("the upstream forbids it with `{word}`"));
+    }
     content
 }
 
-/// Whether the tool's requests say that they want JSON, as those of a document do that promises it.
-fn asks_for_json(tool: &Tool) -> bool {
+/// Whether the tool's requests ask for JSON and nothing else, as those of a document that promises it.
+pub(super) fn promises_json(tool: &Tool) -> bool {
     let Target::Http(target) = &tool.target else { return false };
-    let wants = |(name, value): &(String, String)| name == "accept" && value.contains("json");
-    target.headers.iter().any(wants)
+    let mut wanted = target.headers.iter().filter(|(name, _)| name == "accept").peekable();
+    wanted.peek().is_some()
+        && wanted.all(|(_, media)| media.split(',').all(|one| is_json(&media_type(one))))
 }
 
 /// Whether the tool wrote more than the outcome holds.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::body::header;
-use super::output::Content;
+use super::output::{Content, promises_json};
 use crate::call::{Code, Failure};
 use crate::catalog::{Risk, Target, Tool};
 use crate::sandbox::{EgressAttempt, End, HttpAnswer, Outcome};
@@ -32,6 +32,19 @@ impl Fault {
 
     fn retryable(mut self, retryable: bool) -> Self {
         self.retryable = retryable;
+        self
+    }
+
+    /// The tool may have done its work: that is told, and whether it may be tried again is another
+    /// matter for a tool that must not run twice.
+    fn unsure(mut self, tool: &Tool) -> Self {
+        if repeatable(tool) {
+            return self;
+        }
+        self.retryable = false;
+        if let Some(details) = self.failure.details.as_object_mut() {
+            details.insert("may_have_run".to_owned(), true.into());
+        }
         self
     }
 }
@@ -120,7 +133,7 @@ fn limited(tool: &Tool, outcome: &Outcome) -> Fault {
             "the caller's deadline passed before the tool had ended",
             json!({"limit_ms": millis(limits.wall)}),
         )
-        .retryable(repeatable(tool)),
+        .unsure(tool),
         _ => Fault::of(
             Code::ToolTimeout,
             format!(
@@ -131,7 +144,8 @@ fn limited(tool: &Tool, outcome: &Outcome) -> Fault {
                 "limit_ms": millis(limits.wall),
                 "cpu_ms": millis(outcome.cpu),
             }),
-        ),
+        )
+        .unsure(tool),
     }
 }
 
@@ -171,16 +185,12 @@ fn denied(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
 /// The fault of an answer whose end did not come; what came is data.
 fn broken_off(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
     let answer = outcome.http.as_ref()?;
-    let why = String::from_utf8_lossy(&outcome.stderr);
-    let why: String = why.trim().chars().take(200).collect();
-    Some(
-        Fault::of(
-            Code::UpstreamError,
-            "the upstream's answer broke off or could not be unpacked: data holds what came",
-            json!({"http_status": answer.status, "reason": why}),
-        )
-        .retryable(repeatable(tool)),
-    )
+    let found = Fault::of(
+        Code::UpstreamError,
+        "the upstream's answer broke off or could not be unpacked: data holds what came",
+        json!({"http_status": answer.status, "reason": said(outcome)}),
+    );
+    Some(found.retryable(true).unsure(tool))
 }
 
 /// The fault of an HTTP tool that got no answer.
@@ -191,20 +201,39 @@ fn unreached(tool: &Tool, outcome: &Outcome) -> Option<Fault> {
     if outcome.http.is_some() {
         return None;
     }
-    let reason = outcome.egress.last().map_or("", |attempt| &attempt.reason);
-    Some(
-        Fault::of(
-            Code::UpstreamError,
-            format!("the upstream `{}` gave no answer", target.server),
-            json!({"server": target.server, "reason": reason}),
-        )
-        .retryable(true),
-    )
+    let server = &target.server;
+    let mut reason = said(outcome);
+    let astray = outcome.end == End::Exited(switchboard_runner::http::ASTRAY.into());
+    let found = if astray {
+        let message = format!("the upstream `{server}` leads the call astray: {reason}");
+        Fault::of(Code::UpstreamError, message, json!({"server": server, "reason": reason}))
+    } else {
+        if reason.is_empty() {
+            reason = outcome.egress.last().map_or_else(String::new, |last| last.reason.clone());
+        }
+        let message = format!("the upstream `{server}` gave no answer");
+        let details = json!({"server": server, "reason": reason});
+        Fault::of(Code::UpstreamError, message, details).retryable(true)
+    };
+    Some(if reached(outcome) { found.unsure(tool) } else { found })
+}
+
+/// What the HTTP client says in its one line.
+fn said(outcome: &Outcome) -> String {
+    let line = String::from_utf8_lossy(&outcome.stderr);
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    line.trim().chars().take(300).map(plain).collect()
+}
+
+/// Whether an upstream got a request of which it did not say that it did nothing.
+fn reached(outcome: &Outcome) -> bool {
+    let untouched = |status: u16| (400..500).contains(&status) || matches!(status, 501 | 503);
+    outcome.egress.iter().any(|attempt| attempt.sent > 0 && !attempt.status.is_some_and(untouched))
 }
 
 fn judge_result(tool: &Tool, outcome: &Outcome, content: &Content) -> Option<Fault> {
     if let Some(answer) = &outcome.http {
-        return judge_answer(answer, content);
+        return judge_answer(tool, answer, content);
     }
     if matches!(tool.target, Target::Http(_)) {
         return denied(tool, outcome).or_else(|| unreached(tool, outcome));
@@ -218,7 +247,7 @@ fn judge_result(tool: &Tool, outcome: &Outcome, content: &Content) -> Option<Fau
     })
 }
 
-fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
+fn judge_answer(tool: &Tool, answer: &HttpAnswer, content: &Content) -> Option<Fault> {
     let status = answer.status;
     let fault =
         |message: String| Fault::of(Code::UpstreamError, message, json!({"http_status": status}));
@@ -226,6 +255,13 @@ fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
         200..=299 if content.noted("invalid_json") => Some(fault(format!(
             "the upstream answered {status} and promised JSON, but sent something else"
         ))),
+        200..=299 if is_stray_page(tool, content) => Some(
+            fault(format!(
+                "the upstream answered {status} with a page for people where its document promises \
+                 JSON: it may want a login, or the address is wrong"
+            ))
+            .unsure(tool),
+        ),
         200..=299 => None,
         304 => Some(fault(
             "the upstream answered 304: not modified, but there is no earlier copy".to_owned(),
@@ -244,11 +280,20 @@ fn judge_answer(answer: &HttpAnswer, content: &Content) -> Option<Fault> {
             let again = matches!(status, 408 | 429 | 502 | 503 | 504);
             let mut found =
                 fault(format!("the upstream answered {status}{}", cause(status))).retryable(again);
-            found.failure.retry_after = retry_after(answer).filter(|_| again);
+            // A gateway does not know what became of the call behind it.
+            if matches!(status, 502 | 504) {
+                found = found.unsure(tool);
+            }
+            found.failure.retry_after = retry_after(answer).filter(|_| found.retryable);
             Some(found)
         }
         _ => Some(fault(format!("the upstream answered {status}{}", cause(status)))),
     }
+}
+
+/// Whether it is a page for people where the request asked for JSON only.
+fn is_stray_page(tool: &Tool, content: &Content) -> bool {
+    content.noted("unexpected_media_type") && content.is_page() && promises_json(tool)
 }
 
 /// What a status means, as the end of a sentence.

@@ -437,3 +437,95 @@ async fn an_answer_that_breaks_off_is_an_error_with_what_came() {
     assert_eq!(reply["data"], json!([{"n": 1}, {"n": 2}]));
     assert!(reply["error"]["message"].as_str().unwrap().contains("broke off"), "{reply:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_read_and_then_lost_is_not_to_be_sent_again() {
+    // Closed without a byte of an answer.
+    let wild = Wild::start(|_, _, _| Ok(()));
+    let port = wild.port.to_string();
+    let tool = |risk: &str| {
+        format!(
+            "description = 'Asks a server of the tests.'\nrisk = '{risk}'\nprofile = 'orders'\n\
+             input_schema = {{ type = 'object' }}\n\
+             http = {{ method = 'POST', url = 'http://127.0.0.1:{port}/wild' }}\n"
+        )
+    };
+    let daemon = Setup::new()
+        .policy("tools/wild.toml", &tool("read"))
+        .policy("tools/once.toml", &tool("write"))
+        .edit("sandbox/orders.toml", "18080", &port)
+        .start()
+        .await;
+    let once = daemon.call("once", &json!({})).await;
+    assert_eq!((code(&once), wild.heads().len()), ("UPSTREAM_ERROR", 1), "{once:#}");
+    assert_eq!(once["error"]["retryable"], false);
+    assert_eq!(once["error"]["details"]["may_have_run"], true);
+    let twice = daemon.call("wild", &json!({})).await;
+    assert_eq!((code(&twice), &twice["error"]["retryable"]), ("UPSTREAM_ERROR", &json!(true)));
+    // What was never sent can be.
+    let daemon = Setup::new()
+        .policy("tools/once.toml", &tool("write").replace(&port, "1"))
+        .edit("sandbox/orders.toml", "18080", "1")
+        .start()
+        .await;
+    let down = daemon.call("once", &json!({})).await;
+    assert_eq!((code(&down), &down["error"]["retryable"]), ("UPSTREAM_ERROR", &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_that_leads_nowhere_is_named() {
+    let wild = Wild::start(|head, stream, _| {
+        let place = if head.contains("n=1") { "file:///etc/hostname" } else { "/wild?n=2" };
+        respond(stream, &format!("302 Found\r\nLocation: {place}"), "")
+    });
+    let daemon = wild.daemon("GET", "").await;
+    for (n, sent, words) in [
+        (
+            1,
+            1,
+            "redirect to `file:///etc/hostname` refused: it is neither http nor https".to_owned(),
+        ),
+        (
+            2,
+            7,
+            format!("more than 5 redirects; the last led to `http://127.0.0.1:{}/wild`", wild.port),
+        ),
+    ] {
+        let reply = daemon.call("wild", &json!({ "n": n })).await;
+        assert_eq!((code(&reply), wild.heads().len()), ("UPSTREAM_ERROR", sent), "{reply:#}");
+        assert!(reply["error"]["message"].as_str().unwrap().contains(&words), "{reply:#}");
+        assert_eq!(
+            (&reply["error"]["details"]["reason"], &reply["error"]["retryable"]),
+            (&json!(words), &json!(false))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_cached_unless_the_upstream_forbids_it() {
+    let wild = Wild::start(|head, stream, count| {
+        let word = if head.contains("n=1") { "no-store" } else { "max-age=0" };
+        let head = format!("200 OK\r\nContent-Type: application/json\r\nCache-Control: {word}");
+        respond(stream, &head, &format!("{{\"count\":{count}}}"))
+    });
+    let daemon = wild.daemon("GET", "cache_ttl = '5m'").await;
+    for (n, counts) in [(1, [1, 2]), (2, [3, 3])] {
+        for count in counts {
+            let reply = daemon.call("wild", &json!({ "n": n })).await;
+            assert_eq!(reply["data"]["count"], count, "{reply:#}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_page_that_is_too_long_is_told_with_what_came() {
+    let wild = Wild::start(|_, stream, _| {
+        let body = format!("{{\"rows\":[\"{}\"]}}", "x".repeat(3 << 20));
+        respond(stream, "200 OK\r\nContent-Type: application/json", &body)
+    });
+    let daemon = wild.daemon("GET", "[pages]\nlink = true\nitems = '/rows'").await;
+    let reply = daemon.call("wild", &json!({})).await;
+    assert_eq!(code(&reply), "OUTPUT_LIMIT", "{}", reply["error"]);
+    assert_eq!(reply["metadata"]["http_status"], 200);
+    assert!(reply["data"].as_str().unwrap().starts_with("{\"rows\":[\"xxx"));
+}

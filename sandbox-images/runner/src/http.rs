@@ -31,6 +31,8 @@ pub use retry::{Retry, retry_after};
 
 /// Redirects that are followed, at most.
 pub const MOST_REDIRECTS: usize = 5;
+/// Exit code where redirects lead to no answer.
+pub const ASTRAY: u8 = 6;
 /// Bytes of standard output, head line included, unless `--max-output` says otherwise.
 pub const DEFAULT_OUTPUT: u64 = 1 << 20;
 /// Bytes of the output limit that are left for standard error.
@@ -72,10 +74,12 @@ pub struct Bounds {
 pub enum Stop {
     /// Exit 2: the input cannot be sent as it is.
     Usage(String),
-    /// Exit 3: the gate denied it, or a redirect led where nothing can be fetched.
+    /// Exit 3: the gate denied it.
     Denied(String),
     /// Exit 4: no answer, or one that broke off.
     Failed(String),
+    /// Exit [`ASTRAY`]: a redirect leads where nothing can be fetched, or there are too many.
+    Astray(String),
     /// Exit 5: the body is longer than the output limit; what fits was written.
     Cut(String),
 }
@@ -87,6 +91,7 @@ impl Stop {
             Self::Denied(why) => (3, why),
             Self::Failed(why) => (4, why),
             Self::Cut(why) => (5, why),
+            Self::Astray(why) => (ASTRAY, why),
         }
     }
 }
@@ -200,15 +205,16 @@ impl Courier<'_> {
                     hop.turn(url, method)?;
                 }
                 Next::Foreign => {
-                    let shown = next.chars().take(255).collect::<String>();
-                    return Err(Stop::Denied(format!(
+                    let shown = next.split_whitespace().next().unwrap_or_default();
+                    let shown = shown.chars().take(200).collect::<String>();
+                    return Err(Stop::Astray(format!(
                         "redirect to `{shown}` refused: it is neither http nor https"
                     )));
                 }
                 Next::Malformed => return Ok(answer),
             }
         }
-        Err(Stop::Failed(format!(
+        Err(Stop::Astray(format!(
             "more than {MOST_REDIRECTS} redirects; the last led to `{}`",
             hop.url.without_query()
         )))
@@ -288,7 +294,7 @@ impl Hop {
             ];
             self.headers.retain(|(name, _)| HARMLESS.iter().any(|h| name.eq_ignore_ascii_case(h)));
             if self.body.is_some() && self.url.is_secure() && !url.is_secure() {
-                return Err(Stop::Denied(format!(
+                return Err(Stop::Astray(format!(
                     "redirect to `{}` refused: it would send the body without TLS",
                     url.without_query()
                 )));
@@ -303,7 +309,7 @@ impl Hop {
         match stop {
             Stop::Denied(why) => Stop::Denied(name(why)),
             Stop::Failed(why) => Stop::Failed(name(why)),
-            Stop::Usage(_) | Stop::Cut(_) => stop,
+            Stop::Usage(_) | Stop::Cut(_) | Stop::Astray(_) => stop,
         }
     }
 

@@ -167,7 +167,11 @@ fn text_is_decoded_by_the_named_charset() {
 fn text_that_does_not_decode_is_flagged_and_not_cacheable() {
     let lost = typed("text/plain; charset=utf8mb4", b"\xc4\xe3\xba\xc3");
     assert_eq!(lost.data, json!({"base64": "xOO6ww=="}));
-    assert_eq!(note_kinds(&lost), ["unknown_charset"]);
+    assert_eq!(note_kinds(&lost), ["invalid_text", "unknown_charset"]);
+    let most = typed("text/plain; charset=utf-8", b"a\xfdb\xfcc\xc3d\xf0e");
+    assert_eq!(most.metadata.data_form, Some(Form::Bytes));
+    assert_eq!(note_kinds(&most), ["invalid_text"]);
+    assert!(most.metadata.notes[0].detail.contains("UTF-8") && !most.cacheable());
     let some = typed("text/plain; charset=utf-8", b"caf\xe9 au lait");
     assert_eq!(note_kinds(&some), ["invalid_text"]);
     assert!(!some.cacheable());
@@ -204,6 +208,32 @@ fn a_document_may_name_its_own_charset() {
         ("text/html", html("<p>", "你好".as_bytes()), "你好", "UTF-8"),
         ("text/html", html("<!-- <meta charset=gbk> -->", "你好".as_bytes()), "你好", "UTF-8"),
         ("text/html", html("<meta charset=utf-16>", "你好".as_bytes()), "你好", "UTF-8"),
+        (
+            "text/html",
+            html("<meta name=\"x\" content=\"charset=gbk\">", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+        (
+            "text/html",
+            html("<meta http-equiv=refresh content='1; charset=gbk'>", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+        (
+            "text/html",
+            html("<meta data-charset=gbk title='charset=gbk'>", "你好".as_bytes()),
+            "你好",
+            "UTF-8",
+        ),
+        ("text/html", html("<metadata charset=gbk>", "你好".as_bytes()), "你好", "UTF-8"),
+        (
+            "text/html",
+            html("<meta content=\"text/html; charset=gbk\"\nHTTP-EQUIV = Content-Type />", gbk),
+            "你好",
+            "GBK",
+        ),
+        ("text/html", html("<meta name=x ><meta id=a charset = 'gbk' >", gbk), "你好", "GBK"),
     ] {
         let reply = typed(content_type, &body);
         let data = reply.data.as_str().unwrap();
@@ -367,19 +397,143 @@ fn an_answer_whose_end_did_not_come_is_told_and_kept() {
     }
 }
 
+fn asking_for(media: &str) -> Tool {
+    let mut tool = http_tool();
+    if let Target::Http(target) = &mut tool.target {
+        target.headers.push(("accept".to_owned(), media.to_owned()));
+    }
+    tool
+}
+
 #[test]
-fn a_page_for_people_is_no_plain_success_where_json_was_asked_for() {
+fn what_is_no_json_is_no_plain_success_where_json_alone_was_asked_for() {
     let page = b"<!doctype html><title>Sign in</title>";
     let html = [("content-type", "text/html; charset=utf-8")];
-    let mut tool = http_tool();
-    assert!(note_kinds(&reply_of(tool.clone(), outcome(200, &html, page))).is_empty());
-    if let Target::Http(target) = &mut tool.target {
-        target.headers.push(("accept".to_owned(), "application/json".to_owned()));
-    }
-    let reply = reply_of(tool.clone(), outcome(200, &html, page));
+    let json = asking_for("application/json");
+    let reply = reply_of(json.clone(), outcome(200, &html, page));
+    assert_eq!(code(&reply), Some(Code::UpstreamError));
     assert_eq!(note_kinds(&reply), ["unexpected_media_type"]);
-    assert!(!reply.cacheable());
-    assert!(note_kinds(&reply_of(tool, outcome(200, &[], b"{}"))).is_empty());
+    assert!(!reply.error.unwrap().retryable);
+    for (media, body) in [
+        ("text/plain", &b"all is well"[..]),
+        ("application/xml", b"<a/>"),
+        ("image/png", b"\x89PNG\r\n\x1a\n\0"),
+        ("text/csv", b"a,b\n1,2\n"),
+    ] {
+        let reply = reply_of(json.clone(), outcome(200, &[("content-type", media)], body));
+        assert_eq!((code(&reply), note_kinds(&reply)), (None, vec!["unexpected_media_type"]));
+        assert!(!reply.cacheable(), "{media}");
+    }
+    for (media, body) in [("text/plain", &b"{\"a\":1}"[..]), ("", b"[]"), ("text/html", b" ")] {
+        let reply = reply_of(json.clone(), outcome(200, &[("content-type", media)], body));
+        assert_eq!((code(&reply), note_kinds(&reply)), (None, vec![]), "{media}");
+    }
+    for media in ["application/json, text/html", "application/json, */*;q=0.1", "text/html"] {
+        let reply = reply_of(asking_for(media), outcome(200, &html, page));
+        assert_eq!((code(&reply), note_kinds(&reply)), (None, vec![]), "{media}");
+    }
+    assert!(note_kinds(&reply_of(http_tool(), outcome(200, &html, page))).is_empty());
+}
+
+#[test]
+fn an_upstream_that_forbids_storing_is_obeyed() {
+    let mut tool = http_tool();
+    tool.cache_ttl = Some(std::time::Duration::from_secs(60));
+    for (value, kept) in [
+        ("no-store", false),
+        ("max-age=60, Private", false),
+        ("no-cache=\"set-cookie\"", false),
+        ("max-age=0", true),
+        ("public, max-age=3600, must-revalidate", true),
+        ("x-no-store, no-storage", true),
+    ] {
+        let reply = reply_of(tool.clone(), outcome(200, &[("cache-control", value)], b"{}"));
+        assert_eq!((code(&reply), reply.cacheable()), (None, kept), "{value}");
+        assert_eq!(note_kinds(&reply).contains(&"not_cached"), !kept, "{value}");
+    }
+    let told = reply_of(http_tool(), outcome(200, &[("cache-control", "no-store")], b"{}"));
+    assert!(told.metadata.notes.is_empty(), "nothing would be cached anyway");
+}
+
+/// A call that got no answer: how the client ended, what it said, and its attempts (bytes sent,
+/// status).
+fn unanswered(exit: i32, said: &'static str, attempts: &[(u64, Option<u16>)]) -> Outcome {
+    let mut outcome = printed("");
+    outcome.end = End::Exited(exit);
+    outcome.stderr = Bytes::from_static(said.as_bytes());
+    let attempt = |(sent, status): &(u64, Option<u16>)| EgressAttempt {
+        secrets: Vec::new(),
+        status: *status,
+        duration_us: 1,
+        host: "api.example".to_owned(),
+        port: 443,
+        address: None,
+        allowed: true,
+        reason: String::new(),
+        sent: *sent,
+        received: 0,
+    };
+    outcome.egress = attempts.iter().map(attempt).collect();
+    outcome
+}
+
+fn writer() -> Tool {
+    let mut tool = http_tool();
+    (tool.risk, tool.idempotent) = (crate::catalog::Risk::Write, false);
+    tool
+}
+
+#[test]
+fn what_may_have_run_and_must_not_run_twice_is_not_retryable() {
+    for (attempts, again) in [
+        (&[][..], true),
+        (&[(0, None)], true),
+        (&[(90, None)], false),
+        (&[(90, None), (0, None)], false),
+        (&[(90, Some(503)), (0, None)], true),
+        (&[(90, Some(429)), (90, None)], false),
+        (&[(90, Some(303)), (0, None)], false),
+        (&[(90, Some(504)), (0, None)], false),
+    ] {
+        let ended = unanswered(4, "the connection ended before an answer\n", attempts);
+        let once = reply_of(writer(), ended.clone()).error.unwrap();
+        assert_eq!((once.code, once.retryable), (Code::UpstreamError, again), "{attempts:?}");
+        assert_eq!(once.details.get("may_have_run").is_some(), !again, "{attempts:?}");
+        assert_eq!(once.details["reason"], "the connection ended before an answer");
+        let mut twice = writer();
+        twice.idempotent = true;
+        for tool in [twice, http_tool()] {
+            let error = reply_of(tool, ended.clone()).error.unwrap();
+            assert!(error.retryable && error.details.get("may_have_run").is_none());
+        }
+    }
+    for (status, again) in [(408, true), (429, true), (502, false), (503, true), (504, false)] {
+        let headers = [("retry-after", "7")];
+        let reply = reply_of(writer(), outcome(status, &headers, b""));
+        assert_eq!(reply.metadata.retry_after_ms.is_some(), again, "{status}");
+        let error = reply.error.unwrap();
+        assert_eq!((error.retryable, error.details["may_have_run"] == true), (again, !again));
+    }
+    for end in [End::Timeout, End::Lost("gone".to_owned())] {
+        let mut slow = outcome(200, &[], b"[1,");
+        slow.end = end;
+        let error = reply_of(writer(), slow).error.unwrap();
+        assert!(!error.retryable && error.details["may_have_run"] == true, "{error:?}");
+    }
+}
+
+#[test]
+fn redirects_that_lead_nowhere_are_named() {
+    for said in [
+        "more than 5 redirects; the last led to `https://api.example/a`",
+        "redirect to `file:///etc/hostname` refused: it is neither http nor https",
+    ] {
+        let reply = reply_of(http_tool(), unanswered(6, said, &[(90, Some(302))]));
+        let error = reply.error.unwrap();
+        assert_eq!((error.code, error.retryable), (Code::UpstreamError, false));
+        assert!(error.message.contains(said), "{}", error.message);
+        assert_eq!(error.details["reason"], said);
+    }
 }
 
 #[test]

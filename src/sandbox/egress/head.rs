@@ -152,7 +152,7 @@ impl Asked {
             out.put_slice(b"Accept-Encoding: identity\r\n");
         }
         for key in keys {
-            key.write_header(out);
+            key.write_header(&self.headers, out);
         }
         match self.framing {
             Framing::Length(length) => write_length(length, out),

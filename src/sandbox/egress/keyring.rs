@@ -130,14 +130,25 @@ impl Key {
         self.secret.place.header().is_some_and(|own| fold(own) == fold(name))
     }
 
-    /// Writes its header, when it is one.
-    pub(super) fn write_header(&self, out: &mut BytesMut) {
-        if let Some(name) = self.secret.place.header() {
-            out.put_slice(name.as_bytes());
-            out.put_slice(b": ");
-            out.put_slice(self.written.bytes());
-            out.put_slice(b"\r\n");
+    /// Writes its header, when it is one. A secret in a cookie stands before the tool's own cookies, in
+    /// the place of those of its name.
+    pub(super) fn write_header(&self, tools: &[(String, Vec<u8>)], out: &mut BytesMut) {
+        let Some(name) = self.secret.place.header() else { return };
+        let written = self.written.bytes();
+        for piece in [name.as_bytes(), b": ", written] {
+            out.put_slice(piece);
         }
+        if name.eq_ignore_ascii_case("cookie") {
+            let taken: Vec<&[u8]> = cookies(written).map(cookie_name).collect();
+            let tools = tools.iter().filter(|(name, _)| self.replaces_header(name));
+            for cookie in tools.flat_map(|(_, value)| cookies(value)) {
+                if !taken.contains(&cookie_name(cookie)) {
+                    out.put_slice(b"; ");
+                    out.put_slice(cookie);
+                }
+            }
+        }
+        out.put_slice(b"\r\n");
     }
 
     /// The path with its query parameter, when it is one, in place of the tool's own of that name.
@@ -156,6 +167,15 @@ impl Key {
         let value = String::from_utf8_lossy(self.written.bytes());
         Some(format!("{path}?{kept}{and}{name}={value}"))
     }
+}
+
+/// The cookies of a header's value.
+fn cookies(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(|cookie| !cookie.is_empty())
+}
+
+fn cookie_name(cookie: &[u8]) -> &[u8] {
+    cookie.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii()
 }
 
 fn is_named(part: &str, name: &str) -> bool {

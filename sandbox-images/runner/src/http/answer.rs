@@ -321,12 +321,10 @@ impl Answer {
         copy(coding, &mut self.body, &mut capped)
     }
 
-    /// The whole body, plain, of at most `most` bytes.
-    pub(super) fn collect(&mut self, most: u64) -> Result<Vec<u8>, Stop> {
+    /// Adds the body, plain, to `whole`, at most `most` bytes of it.
+    pub(super) fn collect(&mut self, most: u64, whole: &mut Vec<u8>) -> Result<(), Stop> {
         let coding = self.uncode()?;
-        let mut whole = Vec::new();
-        copy(coding, &mut self.body, &mut Capped { out: &mut whole, left: most })?;
-        Ok(whole)
+        copy(coding, &mut self.body, &mut Capped { out: whole, left: most })
     }
 
     /// The headers, to tell of.

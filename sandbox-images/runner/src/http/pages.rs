@@ -106,28 +106,30 @@ pub(super) fn walk(
     let ended = loop {
         let began = Instant::now();
         walk.seen.push(walk.hop.url.to_string());
-        let fetched = courier.fetch(&mut walk.hop).and_then(|mut answer| {
-            let body = answer.collect(left)?;
-            Ok((answer, body))
-        });
-        let (answer, body) = match fetched {
-            Ok(fetched) => fetched,
+        let mut answer = match courier.fetch(&mut walk.hop) {
+            Ok(answer) => answer,
             Err(stop) if made == 0 => return Err(stop),
-            Err(Stop::Cut(_)) => break ended("bytes", walk.here()),
             Err(_) => break ended("failed", walk.here()),
         };
-        if made > 0 && !(200..300).contains(&answer.status) {
-            break ended("failed", walk.here());
+        let mut body = Vec::new();
+        let mut collected = answer.collect(left, &mut body);
+        let (line, size) = head_line(&answer, body.len())?;
+        if collected.is_ok() && size > left {
+            collected = Err(Stop::Cut("the first page is longer than the output limit".to_owned()));
         }
-        let line = head_line(&answer, body.len())?;
-        let size = u64::try_from(line.len() + body.len()).unwrap_or(u64::MAX);
-        if size > left && made > 0 {
-            break ended("bytes", walk.here());
+        match collected {
+            Ok(()) if made > 0 && !(200..300).contains(&answer.status) => {
+                break ended("failed", walk.here());
+            }
+            Ok(()) => {}
+            Err(stop) if made == 0 => return part(out, (&answer, body, left), stop),
+            Err(Stop::Cut(_)) => break ended("bytes", walk.here()),
+            Err(_) => break ended("failed", walk.here()),
         }
         left = left.saturating_sub(size);
         write(out, &[&line, &body])?;
         made += 1;
-        match walk.turn(&answer, &body) {
+        match walk.turn(&answer, unmarked(&body)) {
             Some(ended) => break ended,
             None if made >= pages.max_pages => break ended("pages", walk.here()),
             None if walk.items >= pages.max_items => break ended("items", walk.here()),
@@ -143,11 +145,28 @@ pub(super) fn walk(
     write(out, &[&line])
 }
 
-fn head_line(answer: &Answer, bytes: usize) -> Result<Vec<u8>, Stop> {
+/// Writes what came of a first page that has no end, as much as fits, and says why it has none.
+fn part(
+    out: &mut dyn Write,
+    (answer, mut body, left): (&Answer, Vec<u8>, u64),
+    stop: Stop,
+) -> Result<(), Stop> {
+    let (line, size) = head_line(answer, body.len())?;
+    let over = usize::try_from(size.saturating_sub(left)).unwrap_or(usize::MAX);
+    body.truncate(body.len().saturating_sub(over));
+    // A smaller number has no more digits.
+    let (line, _) = if over > 0 { head_line(answer, body.len())? } else { (line, size) };
+    write(out, &[&line, &body])?;
+    Err(stop)
+}
+
+/// The line, and the bytes of the page with it.
+fn head_line(answer: &Answer, bytes: usize) -> Result<(Vec<u8>, u64), Stop> {
     let head = Head { status: answer.status, headers: answer.headers(), bytes };
     let mut line = serde_json::to_vec(&head).map_err(|error| Stop::Failed(error.to_string()))?;
     line.push(b'\n');
-    Ok(line)
+    let size = u64::try_from(line.len().saturating_add(bytes)).unwrap_or(u64::MAX);
+    Ok((line, size))
 }
 
 fn write(out: &mut dyn Write, pieces: &[&[u8]]) -> Result<(), Stop> {
@@ -246,6 +265,11 @@ impl Walk<'_> {
             Next::Malformed => Told::Malformed(shown()),
         }
     }
+}
+
+/// A body without its byte order mark.
+fn unmarked(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
 /// The value at a JSON Pointer, unread. Reads a level at a time.

@@ -75,6 +75,24 @@ async fn a_header_of_the_same_name_is_replaced_and_never_doubled() {
 }
 
 #[tokio::test]
+async fn a_secret_in_a_cookie_stands_beside_the_tools_own_cookies() {
+    let upstream = echo();
+    let gate = gate(&upstream, header("Cookie", "sid="));
+    let url = format!("http://api.test:{}/a", upstream.port);
+    for (own, sent) in [
+        ("", String::new()),
+        ("cookie: lang=zh; theme=dark,big\r\n", "; lang=zh; theme=dark,big".to_owned()),
+        ("Cookie: sid=evil;lang=zh\r\nCOOKIE: sid =worse; a\r\n", "; lang=zh; a".to_owned()),
+        ("Cookie: ; \r\n", String::new()),
+    ] {
+        send(&gate, &url, own).await;
+        let head = upstream.heard().pop().unwrap().head;
+        assert_eq!(count(&head, "\r\ncookie:"), 1, "{head}");
+        assert!(head.contains(&format!("\r\nCookie: sid={VALUE}{sent}\r\n")), "{head}");
+    }
+}
+
+#[tokio::test]
 async fn a_query_parameter_of_the_same_name_is_replaced_however_it_is_written() {
     let upstream = echo();
     let gate = gate(&upstream, Placement::Query("api key".to_owned()));
