@@ -79,13 +79,14 @@ impl<'v> Walk<'v, '_> {
         }
         if let Some((_, members)) = part.members() {
             let members: Vec<_> = members.collect();
-            let marked = members.iter().map(|(name, member)| self.below(Step::Name(name), member));
+            let marked =
+                members.iter().map(|((_, name), member)| self.below(Step::Name(name), member));
             let marked: Vec<_> = marked.collect();
             let some = marked.iter().any(Option::is_some);
             return some.then(|| {
                 let rows = members.into_iter().zip(marked);
-                let own = |((name, old), new): ((_, Cow<'_, Part<'v>>), Option<_>)| {
-                    (name, new.unwrap_or_else(|| old.into_owned()))
+                let own = |(((at, name), old), new): (((_, _), Cow<'_, Part<'v>>), Option<_>)| {
+                    (at, name, new.unwrap_or_else(|| old.into_owned()))
                 };
                 Part::Object(rows.map(own).collect())
             });

@@ -12,8 +12,8 @@ pub(super) enum Part<'v> {
     Whole(&'v Value),
     /// Something in its place.
     Handle(Value),
-    /// Some members, in their order.
-    Object(Vec<(&'v str, Self)>),
+    /// Some members, in their order, with their places in the whole object.
+    Object(Vec<(usize, &'v str, Self)>),
     /// Some items, with their places in the whole array.
     Array(Vec<(usize, Self)>),
 }
@@ -23,17 +23,18 @@ pub(super) type Row<'p, 'v, K> = (usize, Box<dyn Iterator<Item = (K, Cow<'p, Par
 
 impl<'v> Part<'v> {
     /// The members of an object.
-    pub(super) fn members(&self) -> Option<Row<'_, 'v, &'v str>> {
+    pub(super) fn members(&self) -> Option<Row<'_, 'v, (usize, &'v str)>> {
         match self {
             Self::Object(members) => {
-                let rows = members.iter().map(|(name, part)| (*name, Cow::Borrowed(part)));
+                let rows =
+                    members.iter().map(|(at, name, part)| ((*at, *name), Cow::Borrowed(part)));
                 Some((members.len(), Box::new(rows)))
             }
             Self::Whole(Value::Object(members)) => {
-                let whole = |(name, value): (&'v String, &'v Value)| {
-                    (name.as_str(), Cow::Owned(Part::Whole(value)))
+                let whole = |(at, (name, value)): (usize, (&'v String, &'v Value))| {
+                    ((at, name.as_str()), Cow::Owned(Part::Whole(value)))
                 };
-                Some((members.len(), Box::new(members.iter().map(whole))))
+                Some((members.len(), Box::new(members.iter().enumerate().map(whole))))
             }
             Self::Whole(_) | Self::Handle(_) | Self::Array(_) => None,
         }
@@ -60,7 +61,8 @@ impl<'v> Part<'v> {
             Self::Whole(value) => (*value).clone(),
             Self::Handle(value) => value.clone(),
             Self::Object(members) => {
-                let owned = |(name, part): &(&str, Self)| ((*name).to_owned(), part.to_value());
+                let owned =
+                    |(_, name, part): &(usize, &str, Self)| ((*name).to_owned(), part.to_value());
                 Value::Object(members.iter().map(owned).collect::<Map<_, _>>())
             }
             Self::Array(items) => items.iter().map(|(_, part)| part.to_value()).collect(),

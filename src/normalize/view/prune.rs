@@ -30,9 +30,9 @@ impl<'v> Chosen<'v> {
     fn take(&self, value: &'v Value) -> Part<'v> {
         match value {
             Value::Object(members) if !self.whole => {
-                let chosen = members.iter().filter_map(|(name, member)| {
+                let chosen = members.iter().enumerate().filter_map(|(at, (name, member))| {
                     let below = self.below.get(&Step::Name(name))?;
-                    Some((name.as_str(), below.take(member)))
+                    Some((at, name.as_str(), below.take(member)))
                 });
                 Part::Object(chosen.collect())
             }

@@ -60,9 +60,9 @@ pub(super) fn weigh(part: &Part<'_>, cap: usize) -> usize {
     match part {
         Part::Whole(value) => weigh_value(value, cap),
         Part::Handle(value) => weigh_value(value, cap),
-        Part::Object(members) => {
-            sum(cap, members, |(name, member), left| weigh_text(name, left) + weigh(member, left))
-        }
+        Part::Object(members) => sum(cap, members, |(_, name, member), left| {
+            weigh_text(name, left) + weigh(member, left)
+        }),
         Part::Array(items) => sum(cap, items, |(_, item), left| weigh(item, left)),
     }
 }
@@ -230,24 +230,25 @@ impl Cut {
     fn shorten_object<'p, 'v: 'p>(
         &mut self,
         total: usize,
-        members: impl Iterator<Item = (&'v str, Cow<'p, Part<'v>>)>,
+        members: impl Iterator<Item = ((usize, &'v str), Cow<'p, Part<'v>>)>,
         budget: usize,
     ) -> Value {
         let least = self.marker_cost();
         let mut room = budget.saturating_sub(least + 2);
         let mut rows = Vec::new();
-        let mut needed = 0;
-        for (name, member) in members {
+        let (mut needed, mut first) = (0, 0);
+        for ((at, name), member) in members {
             let (key, weight) = (weigh_text(name, budget) + 1, weigh(&member, budget));
             needed += key + weight.min(least + key);
             if needed > room {
+                first = at;
                 break;
             }
             rows.push((name, member, key, weight));
         }
         let left = total - rows.len();
         if rows.is_empty() {
-            return self.marker(json!({"members": total, "first": 0}));
+            return self.marker(json!({"members": total, "first": first}));
         }
         room = room.saturating_sub(rows.iter().map(|(_, _, key, _)| key).sum());
         let shares = share(rows.iter().map(|(.., weight)| *weight), room);
@@ -263,7 +264,6 @@ impl Cut {
             while shown.contains_key(&name) {
                 name.push('\'');
             }
-            let first = rows.len();
             let marker = self.marker(json!({"members": left, "first": first}));
             let inner = marker.as_object().and_then(|marker| marker.get(MORE)).cloned();
             shown.insert(name, inner.unwrap_or_default());

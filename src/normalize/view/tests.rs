@@ -200,6 +200,19 @@ fn large_members_share_what_small_ones_leave() {
 }
 
 #[test]
+fn the_members_left_out_of_a_summary_are_found_at_their_place_in_the_whole() {
+    let member = |n: usize| (format!("key{n}"), json!({"keep": n % 2 == 1, "n": n}));
+    let wide: Value = (0..600).map(member).collect::<serde_json::Map<_, _>>().into();
+    let (_, view) = shown(&tool(&["$[?@.keep == true]"]), &wide, &wish(200, false));
+    let view = view.unwrap().data;
+    let kept = view.as_object().unwrap().len() - 1;
+    let marker = &view["$more"];
+    assert_eq!(marker["members"], 300 - kept, "{view}");
+    assert_eq!(marker["first"], 2 * kept + 1, "{view}");
+    assert!(view.get(format!("key{}", 2 * kept - 1)).is_some());
+}
+
+#[test]
 fn what_lies_deep_collapses() {
     let mut value = json!(["end of it all, told at some length so that it does not fit"]);
     for _ in 0..50 {
