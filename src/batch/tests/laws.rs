@@ -61,7 +61,7 @@ proptest! {
         let mut progress = Progress::new(&plan);
         loop {
             while running.len() < parallel {
-                match progress.next() {
+                match progress.advance() {
                     Some(Step::Run(call)) => running.push(call),
                     Some(Step::Skip(call, because)) => prop_assert!(false, "{call} {because:?}"),
                     None => break,
@@ -101,7 +101,7 @@ proptest! {
             good[call] = !failing[call] && needs[call].iter().all(|need| good[*need]);
         }
         let mut progress = Progress::new(&plan);
-        while let Some(step) = progress.next() {
+        while let Some(step) = progress.advance() {
             match step {
                 Step::Run(call) => {
                     prop_assert!(needs[own(call)].iter().all(|need| good[*need]));
