@@ -221,7 +221,7 @@ impl Plan {
                 circle.iter().chain(circle.first()).map(|call| self.name(*call)).collect();
             let path = names.join(" → ");
             for (at, call) in circle.iter().enumerate() {
-                let next = circle.get(at + 1).or(circle.first());
+                let next = circle.get(at + 1).or_else(|| circle.first());
                 let holes = self.templates.get(*call).and_then(Option::as_ref);
                 let mut holes = holes.into_iter().flat_map(|template| &template.holes);
                 let hole = holes.find(|hole| Some(&hole.from) == next);

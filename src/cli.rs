@@ -44,7 +44,7 @@ enum Command {
     /// Calls that wait for a person: list, show, approve, deny, watch.
     #[command(subcommand)]
     Approvals(approvals::Approvals),
-    /// List, show, lint and import tools.
+    /// List, find, check and export tools, and try API documents.
     #[command(subcommand)]
     Tools(tools::Tools),
     /// Check and repair arguments without a daemon; prints them, or the errors, as JSON.

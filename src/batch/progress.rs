@@ -4,7 +4,7 @@
 use super::Plan;
 
 /// What comes next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// All that this call refers to has succeeded: it may begin.
     Run(usize),
@@ -48,14 +48,14 @@ impl Progress {
     }
 
     /// The first call that may begin now, or is left out. It counts as begun from here on.
-    pub fn next(&mut self) -> Option<Step> {
-        let next = (0..self.states.len()).find_map(|call| self.step(call))?;
+    pub fn advance(&mut self) -> Option<Step> {
+        let next = (0..self.states.len()).find_map(|call| self.look(call))?;
         let (Step::Run(call) | Step::Skip(call, _)) = &next;
         self.set(*call, State::Begun);
         Some(next)
     }
 
-    fn step(&self, call: usize) -> Option<Step> {
+    fn look(&self, call: usize) -> Option<Step> {
         if self.states.get(call) != Some(&State::Waiting) {
             return None;
         }

@@ -174,7 +174,7 @@ fn object_part<'s>(members: &'s Map<String, Value>, name: &str) -> Option<&'s Va
 }
 
 /// What a schema says of an item; `None` when it says nothing.
-fn array_part<'s>(members: &'s Map<String, Value>, index: usize) -> Option<&'s Value> {
+fn array_part(members: &Map<String, Value>, index: usize) -> Option<&Value> {
     const NOTHING: &Value = &Value::Bool(false);
     let most = members.get("maxItems").and_then(Value::as_u64);
     if most.is_some_and(|most| usize::try_from(most).is_ok_and(|most| index >= most)) {

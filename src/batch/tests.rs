@@ -241,20 +241,20 @@ fn who_depends_on_a_failed_call_is_left_out_and_the_others_go_on() {
     ]);
     let mut progress = Progress::new(&plan);
     assert_eq!(
-        [progress.next(), progress.next(), progress.next()],
+        [progress.advance(), progress.advance(), progress.advance()],
         [Some(Step::Run(0)), Some(Step::Run(3)), None]
     );
     progress.end(0, false);
-    assert_eq!(progress.next(), Some(Step::Skip(1, Because::Failed(0))));
-    assert_eq!(progress.next(), None, "until that is written down");
+    assert_eq!(progress.advance(), Some(Step::Skip(1, Because::Failed(0))));
+    assert_eq!(progress.advance(), None, "until that is written down");
     progress.end(1, false);
-    assert_eq!(progress.next(), Some(Step::Skip(2, Because::Failed(1))));
+    assert_eq!(progress.advance(), Some(Step::Skip(2, Because::Failed(1))));
     progress.end(2, false);
     progress.end(3, true);
-    assert_eq!(progress.next(), Some(Step::Run(4)));
+    assert_eq!(progress.advance(), Some(Step::Run(4)));
     let mut progress = Progress::new(&plan);
-    assert_eq!(progress.next(), Some(Step::Run(0)));
+    assert_eq!(progress.advance(), Some(Step::Run(0)));
     progress.stop(Because::Stopped(0));
     progress.stop(Because::Cancelled);
-    assert_eq!(progress.next(), Some(Step::Skip(1, Because::Stopped(0))));
+    assert_eq!(progress.advance(), Some(Step::Skip(1, Because::Stopped(0))));
 }

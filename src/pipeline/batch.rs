@@ -93,21 +93,21 @@ fn misfit(
 
 /// A failure that also tells of wrong references.
 fn with_violations(failure: Option<Failure>, violations: Vec<Violation>) -> Option<Failure> {
-    let Some(first) = violations.first() else { return failure };
-    let references = schema::Error::Violations {
-        total: violations.len(),
-        repairs: Vec::new(),
-        violations: violations.clone(),
+    let Some(first) = violations.first().map(|first| first.message.clone()) else {
+        return failure;
     };
-    let Some(mut failure) = failure else { return Some(references.failure()) };
+    let Some(mut failure) = failure else {
+        let (total, repairs) = (violations.len(), Vec::new());
+        return Some(schema::Error::Violations { violations, total, repairs }.failure());
+    };
     let Some(details) = failure.details.as_object_mut() else { return Some(failure) };
     let found = details.entry("violations").or_insert_with(|| serde_json::json!([]));
     if let Some(found) = found.as_array_mut() {
-        found.extend(violations.iter().filter_map(|one| serde_json::to_value(one).ok()));
+        found.extend(violations.into_iter().filter_map(|one| serde_json::to_value(one).ok()));
         let total = found.len();
         if failure.code == Code::SchemaValidationError {
             details.insert("total".to_owned(), total.into());
-            failure.message = format!("{}; {}", failure.message, first.message);
+            failure.message = format!("{}; {first}", failure.message);
         }
     }
     Some(failure)

@@ -162,7 +162,7 @@ impl Run {
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < AT_ONCE {
-                let Some(step) = self.progress.next() else { break };
+                let Some(step) = self.progress.advance() else { break };
                 match self.begin(step) {
                     Ok((call, underway)) => {
                         running.push(async move { (call, underway.reply().await) });

@@ -14,6 +14,7 @@
     reason = "a bench may fail, prints its rows, shares a harness, and its figures are no ledger"
 )]
 
+mod check;
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 #[path = "../it/daemon.rs"]
 mod daemon;
@@ -38,9 +39,10 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 13] = [
+const ALL: [&str; 14] = [
     "start",
     "dry",
+    "check",
     "policy",
     "import",
     "ledger",
@@ -76,6 +78,7 @@ async fn run(name: &str) -> bool {
     match name {
         "start" => start::run().await,
         "dry" => dry::run().await,
+        "check" => check::run(),
         "policy" => policy::run(),
         "import" => import::run(),
         "ledger" => ledger::run().await,

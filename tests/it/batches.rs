@@ -50,7 +50,8 @@ fn records(daemon: &Daemon) -> Vec<Value> {
 
 fn record<'r>(records: &'r [Value], name: &str) -> &'r Value {
     let found = records.iter().find(|one| one["facts"]["batch"]["name"] == name);
-    found.unwrap_or_else(|| panic!("no record of `{name}`: {records:#?}"))
+    assert!(found.is_some(), "no record of `{name}`: {records:#?}");
+    found.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

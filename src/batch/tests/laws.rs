@@ -38,6 +38,11 @@ fn calls(needs: &[Vec<usize>], order: &[usize]) -> Vec<(String, Value)> {
     calls
 }
 
+/// The number in a call's name, which is its place before the shuffle.
+fn number(name: &str) -> usize {
+    name.trim_start_matches('c').parse().unwrap()
+}
+
 proptest! {
     #[test]
     fn calls_run_after_what_they_use_and_get_its_values(
@@ -51,7 +56,7 @@ proptest! {
         let (plan, faults) = of(&named);
         prop_assert!(faults.iter().all(Vec::is_empty), "{:?}", faults);
         let result = |call: usize| {
-            let number: usize = calls[call].0[1..].parse().unwrap();
+            let number = number(&calls[call].0);
             let mut value = vec![Value::Null; number];
             value.push(json!(format!("result {number}")));
             json!({ "value": value })
@@ -61,7 +66,7 @@ proptest! {
         let mut progress = Progress::new(&plan);
         loop {
             while running.len() < parallel {
-                match progress.next() {
+                match progress.advance() {
                     Some(Step::Run(call)) => running.push(call),
                     Some(Step::Skip(call, because)) => prop_assert!(false, "{call} {because:?}"),
                     None => break,
@@ -74,7 +79,7 @@ proptest! {
             let at = picks.next().unwrap().index(running.len());
             let call = running.swap_remove(at);
             let filled = plan.fill(call, &|from| results[from].as_ref()).unwrap();
-            let own: usize = calls[call].0[1..].parse().unwrap();
+            let own = number(&calls[call].0);
             let filled: Value = filled.map_or(json!({}), |text| serde_json::from_str(&text).unwrap());
             for need in &needs[own] {
                 prop_assert_eq!(&filled[format!("a{need}")], &json!([{"in": format!("result {need}")}]));
@@ -94,14 +99,14 @@ proptest! {
         let named: Vec<(&str, Value)> =
             calls.iter().map(|(name, arguments)| (name.as_str(), arguments.clone())).collect();
         let (plan, _) = of(&named);
-        let own = |call: usize| calls[call].0[1..].parse::<usize>().unwrap();
+        let own = |call: usize| number(&calls[call].0);
         // Numbers before the shuffle are in the order of dependency.
         let mut good = vec![true; needs.len()];
         for call in 0..needs.len() {
             good[call] = !failing[call] && needs[call].iter().all(|need| good[*need]);
         }
         let mut progress = Progress::new(&plan);
-        while let Some(step) = progress.next() {
+        while let Some(step) = progress.advance() {
             match step {
                 Step::Run(call) => {
                     prop_assert!(needs[own(call)].iter().all(|need| good[*need]));

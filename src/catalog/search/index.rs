@@ -202,10 +202,11 @@ fn count(part: &Part, text: &str) -> (HashMap<String, f32>, f32) {
         // A pair of characters is half a word more than the two are.
         length += if word.kind == Kind::Word { 1.0 } else { 0.5 };
         // `pullRequest` is also found as one word.
-        if part.field == super::Field::Name && word.kind == Kind::Word {
-            if let Some(before) = before.replace(word.plain.clone()) {
-                *counts.entry(stem(&format!("{before}{}", word.plain))).or_default() += 1.0;
-            }
+        if part.field == super::Field::Name
+            && word.kind == Kind::Word
+            && let Some(before) = before.replace(word.plain.clone())
+        {
+            *counts.entry(stem(&format!("{before}{}", word.plain))).or_default() += 1.0;
         }
         *counts.entry(word.term).or_default() += 1.0;
     });

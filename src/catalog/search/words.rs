@@ -81,7 +81,8 @@ pub(super) enum Kind {
 }
 
 thread_local! {
-    static ENGLISH: LazyCell<Stemmer> = LazyCell::new(|| Stemmer::create(Algorithm::English));
+    static ENGLISH: LazyCell<Stemmer> =
+        const { LazyCell::new(|| Stemmer::create(Algorithm::English)) };
 }
 
 /// What an English word is found by.

@@ -62,7 +62,9 @@ const fn usual(code: Code) -> &'static str {
         Code::DeadlineExceeded => "the caller's deadline was too short for it",
         Code::DuplicateCall => "use the first call's result, or give an idempotency key",
         Code::LedgerUnavailable => "free the ledger's disk",
-        Code::Skipped => "the reply says which call of its batch kept it from running: mend that one",
+        Code::Skipped => {
+            "the reply says which call of its batch kept it from running: mend that one"
+        }
         Code::Draining => "the daemon was shutting down: send it again",
         _ => "a fault of switchboard: look for the call's id in its log",
     }

@@ -129,7 +129,7 @@ def describes_and_calls_a_tool_in_the_terms_of_a_model_host(client):
 
 @check
 def finds_tools_by_what_they_do(client):
-    hits = client.search_tools("count the words of a text", limit=3, view="compact")
+    hits = client.search_tools("count the words of a text", limit=3, detail="compact")
     assert hits[0].tool.name == "text.stats" and hits[0].tool.arguments == ("text",), hits
     assert len(hits) <= 3 and [hit.score for hit in hits] == sorted(
         (hit.score for hit in hits), reverse=True

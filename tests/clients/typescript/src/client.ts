@@ -32,6 +32,7 @@ import {
 import { Tools } from "./proto.js";
 import { type Reply, replyFromJson, replyFromWire } from "./replies.js";
 import {
+  type Detail,
   type Dialect,
   type Hit,
   type Risk,
@@ -39,10 +40,9 @@ import {
   toolFromWire,
   type Verdict,
   verdictFromWire,
-  type View,
+  wireDetail,
   wireDialect,
   wireRisk,
-  wireView,
 } from "./tools.js";
 
 export interface ClientOptions {
@@ -78,7 +78,7 @@ export interface CallOptions extends RpcSettings {
 export interface ListSettings extends RpcSettings {
   prefix?: string;
   dialect?: Dialect;
-  view?: View;
+  detail?: Detail;
 }
 
 /** Among which tools is searched. */
@@ -88,7 +88,7 @@ export interface SearchSettings extends RpcSettings {
   sources?: readonly string[];
   risks?: readonly Risk[];
   dialect?: Dialect;
-  view?: View;
+  detail?: Detail;
 }
 
 /** JSON text is sent as it stands. */
@@ -159,10 +159,10 @@ export class Client {
   /** All tools that this caller may be able to use, by name. */
   async listTools(settings: ListSettings = {}): Promise<Tool[]> {
     const found: Tool[] = [];
-    const [dialect, view] = [wireDialect(settings.dialect), wireView(settings.view)];
+    const [dialect, detail] = [wireDialect(settings.dialect), wireDetail(settings.detail)];
     const namePrefix = settings.prefix ?? "";
     for (let pageToken = ""; ; ) {
-      const request = { namePrefix, dialect, view, pageSize: 1000, pageToken };
+      const request = { namePrefix, dialect, detail, pageSize: 1000, pageToken };
       const page = await this.ask(Tools.ListTools, () => request, settings);
       found.push(...page.tools.map(toolFromWire));
       pageToken = page.nextPageToken;
@@ -185,7 +185,7 @@ export class Client {
       sources: [...(settings.sources ?? [])],
       risks: (settings.risks ?? []).map(wireRisk),
       dialect: wireDialect(settings.dialect),
-      view: wireView(settings.view),
+      detail: wireDetail(settings.detail),
     };
     const { hits } = await this.ask(Tools.SearchTools, () => request, settings);
     return hits.flatMap(({ tool, score }) => (tool ? [{ tool: toolFromWire(tool), score }] : []));

@@ -15,6 +15,6 @@ export type { Event } from "./events.js";
 export { type Json, parseJson, renderJson } from "./exact.js";
 export type { Message, NativeAnswer, NativeCall, NativeOptions, Provider, Reading } from "./native.js";
 export { approvalId, type File, type Metadata, type Repair, type Reply, type ToolError } from "./replies.js";
-export type { Dialect, Hit, Loss, Risk, Tool, Verdict, View } from "./tools.js";
+export type { Detail, Dialect, Hit, Loss, Risk, Tool, Verdict } from "./tools.js";
 export { status } from "@grpc/grpc-js";
 export { LosslessNumber } from "lossless-json";

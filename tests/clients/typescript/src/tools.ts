@@ -3,7 +3,7 @@ import type { Dialect as WireDialect } from "../generated/switchboard/tools/v1/D
 import type { Risk as WireRisk } from "../generated/switchboard/tools/v1/Risk.js";
 import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
 import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
-import type { View as WireView } from "../generated/switchboard/tools/v1/View.js";
+import type { Detail as WireDetail } from "../generated/switchboard/tools/v1/Detail.js";
 import { type Json, parseJson } from "./exact.js";
 import type { Repair, ToolError } from "./replies.js";
 
@@ -39,12 +39,12 @@ export interface Tool {
   losses: Loss[];
   /** About how many tokens the whole definition costs a model that is given it. */
   tokens: number;
-  /** Names of the arguments, where the view is compact. */
+  /** Names of the arguments, in compact detail. */
   arguments: string[];
 }
 
 /** How much of a tool is told; compact is enough to choose by. */
-export type View = "full" | "compact";
+export type Detail = "full" | "compact";
 
 /** A tool that was found, and how well it fits; scores compare within one answer only. */
 export interface Hit {
@@ -109,8 +109,8 @@ export function wireDialect(dialect: Dialect | undefined): WireDialect {
   return `DIALECT_${(dialect ?? "unspecified").toUpperCase()}` as WireDialect;
 }
 
-export function wireView(view: View | undefined): WireView {
-  return view === "compact" ? "VIEW_COMPACT" : "VIEW_FULL";
+export function wireDetail(detail: Detail | undefined): WireDetail {
+  return detail === "compact" ? "DETAIL_COMPACT" : "DETAIL_FULL";
 }
 
 export function wireRisk(risk: Risk): WireRisk {

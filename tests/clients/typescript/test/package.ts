@@ -74,7 +74,7 @@ test("describes and calls a tool in the terms of a model host", async () => {
 });
 
 test("finds tools by what they do", async () => {
-  const hits = await client.searchTools("count the words of a text", { limit: 3, view: "compact" });
+  const hits = await client.searchTools("count the words of a text", { limit: 3, detail: "compact" });
   assert.equal(hits[0]?.tool.name, "text.stats");
   assert.deepEqual(hits[0]?.tool.arguments, ["text"]);
   assert.ok(hits.length <= 3);

@@ -18,7 +18,7 @@ from .events import Accepted, Event, Output, Started, Waiting
 from .exact import Json, parse, render
 from .native import NativeAnswer, NativeCall, Provider
 from .replies import File, Metadata, Repair, Reply, ToolError
-from .tools import Dialect, Hit, Loss, Tool, Verdict, View
+from .tools import Detail, Dialect, Hit, Loss, Tool, Verdict
 
 __all__ = [
     "Accepted",
@@ -27,6 +27,7 @@ __all__ = [
     "Batch",
     "CallFailed",
     "Client",
+    "Detail",
     "Dialect",
     "Entry",
     "Event",
@@ -47,7 +48,6 @@ __all__ = [
     "Tool",
     "ToolError",
     "Verdict",
-    "View",
     "Violation",
     "Waiting",
     "parse",

@@ -25,15 +25,15 @@ from .native import Message as NativeMessage
 from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
 from .tools import (
+    Detail,
     Dialect,
     Hit,
     Risk,
     Tool,
     Verdict,
-    View,
+    detail_to_wire,
     dialect_to_wire,
     risks_to_wire,
-    view_to_wire,
 )
 
 Ask = TypeVar("Ask", bound=Message)
@@ -129,7 +129,7 @@ class Client(Core):
         prefix: str = "",
         *,
         dialect: Dialect | None = None,
-        view: View = "full",
+        detail: Detail = "full",
         timeout: float | None = None,
     ) -> list[Tool]:
         """All tools that this caller may be able to use, by name."""
@@ -138,7 +138,7 @@ class Client(Core):
             name_prefix=prefix,
             page_size=1000,
             dialect=dialect_to_wire(dialect),
-            view=view_to_wire(view),
+            detail=detail_to_wire(detail),
         )
         while True:
             page = self._ask(self.tools.ListTools, request, timeout)
@@ -163,7 +163,7 @@ class Client(Core):
         sources: Sequence[str] = (),
         risks: Sequence[Risk] = (),
         dialect: Dialect | None = None,
-        view: View = "full",
+        detail: Detail = "full",
         timeout: float | None = None,
     ) -> list[Hit]:
         """The tools that fit a question best, best first."""
@@ -174,7 +174,7 @@ class Client(Core):
             sources=sources,
             risks=risks_to_wire(risks),
             dialect=dialect_to_wire(dialect),
-            view=view_to_wire(view),
+            detail=detail_to_wire(detail),
         )
         answer = self._ask(self.tools.SearchTools, request, timeout)
         return [Hit(Tool.from_wire(hit.tool), hit.score) for hit in answer.hits]

@@ -14,7 +14,7 @@ from .replies import Repair, ToolError, repair
 Risk: TypeAlias = Literal["read", "write", "destructive", "outbound", "unspecified"]
 Dialect: TypeAlias = Literal["openai", "openai_strict", "anthropic", "gemini", "plain"]
 """In whose terms a tool is described, and a call of it written."""
-View: TypeAlias = Literal["full", "compact"]
+Detail: TypeAlias = Literal["full", "compact"]
 """How much of a tool is told; compact is enough to choose by."""
 
 
@@ -50,7 +50,7 @@ class Tool:
     tokens: int
     """About how many tokens the whole definition costs a model that is given it."""
     arguments: tuple[str, ...]
-    """Names of the arguments, where the view is compact."""
+    """Names of the arguments, in compact detail."""
 
     @staticmethod
     def from_wire(wire: pb.Tool) -> Tool:
@@ -104,8 +104,8 @@ class Verdict:
         )
 
 
-def view_to_wire(view: View) -> pb.View.ValueType:
-    return pb.View.Value(f"VIEW_{view.upper()}")
+def detail_to_wire(detail: Detail) -> pb.Detail.ValueType:
+    return pb.Detail.Value(f"DETAIL_{detail.upper()}")
 
 
 def risks_to_wire(risks: Iterable[Risk]) -> list[pb.Risk.ValueType]:
