@@ -4,12 +4,14 @@
 mod canon;
 mod files;
 mod flaw;
+mod hint;
 mod notation;
 mod reader;
 mod repair;
 mod shallow;
 mod validator;
 mod violation;
+mod wrapping;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,7 +29,6 @@ pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
-use notation::translate;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -54,8 +55,9 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// What was done: `type` (text to number or boolean, number to text), `rename`, `default`,
-    /// `decode` (JSON text to what it holds), `notation` (Python literals or raw control characters
-    /// to JSON), `enum`, `integer` (5.0 to 5), `unwrap` (the real
+    /// `decode` (JSON text to what it holds), `notation` (to JSON from Python literals, raw control
+    /// characters, comments, keys without quotes, typographic punctuation, characters that nobody
+    /// sees, or from inside a fence, thinking and the marks of a call), `enum`, `integer` (5.0 to 5), `unwrap` (the real
     /// arguments stood inside an envelope), `drop` (empty text or null where nothing was meant),
     /// or `more` (`to` counts the changes that are not listed).
     pub kind: String,
@@ -282,8 +284,13 @@ fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, V
 pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
     let dialect = call.dialect?;
     let text = &call.arguments_json;
-    let value = read(text, BOUNDS).ok().or_else(|| read(&translate(text)?, BOUNDS).ok())?;
+    let (value, _) = repair::reading(text).ok()?;
     Some(restore(tool, dialect, value).to_string())
+}
+
+/// What is wrong with a text that is JSON in no notation that is read as such.
+pub(crate) fn flaw(text: &str) -> Option<Flaw> {
+    repair::reading(text).err()
 }
 
 /// The arguments as they are, when they are an object and fit.
