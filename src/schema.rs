@@ -9,11 +9,11 @@ mod notation;
 mod reader;
 mod repair;
 mod shallow;
+mod terms;
 mod validator;
 mod violation;
 mod wrapping;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::call::{Call, Code, Dialect, Failure, Withheld, digest_of};
-use crate::catalog::{Repair, Resolved, Tool, restore};
+use crate::catalog::{Repair, Resolved, Tool};
 
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
@@ -29,6 +29,8 @@ pub(crate) use reader::{Bounds, read};
 pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
+use terms::own;
+pub(crate) use terms::own_terms;
 use validator::{Compiled, Pair};
 use violation::explain;
 
@@ -269,23 +271,6 @@ fn withheld(call: &Call) -> Result<(), Box<Violation>> {
         expected: Value::Null,
         got: Value::Null,
     }))
-}
-
-/// A value in the tool's own terms.
-fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, Value> {
-    match dialect {
-        Some(dialect) => Cow::Owned(restore(tool, dialect, value.clone())),
-        None => Cow::Borrowed(value),
-    }
-}
-
-/// The text of a call's arguments in the tool's own terms, where they came in a dialect's and can be
-/// read.
-pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
-    let dialect = call.dialect?;
-    let text = &call.arguments_json;
-    let (value, _) = repair::reading(text).ok()?;
-    Some(restore(tool, dialect, value).to_string())
 }
 
 /// What is wrong with a text that is JSON in no notation that is read as such.

@@ -22,6 +22,7 @@ use super::Tool;
 pub use crate::call::Dialect;
 use names::Keys;
 pub use names::exported_name;
+pub(super) use names::{DOT, is_marked};
 
 /// Longest description of a tool that `OpenAI` takes, in characters.
 const MAX_DESCRIPTION: usize = 1024;

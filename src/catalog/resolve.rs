@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::dialect::{DOT, is_marked};
 use super::file::{nearest, one_line};
 use super::{Catalog, Dialect, Error, Resolved, Tool, exported_name};
 use crate::admission::{Admitted, Caller};
@@ -36,12 +37,18 @@ impl Catalog {
         named.or_else(|| self.find(&call.tool, visible))
     }
 
-    /// The only tool that a dialect exports under this name.
+    /// The tool that a dialect exports under this name.
     fn exported(&self, dialect: Dialect, name: &str) -> Option<Arc<Tool>> {
         let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
         std::iter::once(name).chain(bare).find_map(|name| {
-            let mut fitting =
-                self.tools().iter().filter(|tool| exported_name(&tool.name, dialect) == name);
+            let is_it = |tool: &&Arc<Tool>| exported_name(&tool.name, dialect) == name;
+            let plain = self.get(name).filter(is_it);
+            let known = plain.or_else(|| self.get(&name.replace(DOT, ".")).filter(is_it));
+            if known.is_some() {
+                return known.cloned();
+            }
+            // What is left is marked with a digest, which leads nowhere back.
+            let mut fitting = self.tools().iter().filter(|_| is_marked(name)).filter(is_it);
             match (fitting.next(), fitting.next()) {
                 (Some(only), None) => Some(Arc::clone(only)),
                 _ => None,

@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 256;
 /// Longest text of a change, in characters.
 const MAX_TEXT: usize = 200;
 /// How often arguments are unpacked that were encoded as a string.
-const MAX_UNWRAPS: usize = 2;
+pub(super) const MAX_UNWRAPS: usize = 2;
 
 /// Reads arguments for `tool`, puts them into its own terms, repairs them and checks the result.
 pub(super) fn repair(
@@ -123,6 +123,14 @@ fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
         return Ok(current);
     }
     Err(Error::NotObject(kind_of(&current).to_owned()))
+}
+
+/// The arguments inside an envelope that is no member of the tool's own.
+pub(super) fn inner(tool: &Tool, value: &Value) -> Option<Value> {
+    let members = tool.input_schema.get("properties").and_then(Value::as_object);
+    let declared = |key: &String| members.is_some_and(|members| members.contains_key(key));
+    let is_own = value.as_object()?.keys().any(declared);
+    if is_own { None } else { open_envelope(tool, value, &mut Log::new(false)) }
 }
 
 /// The arguments inside something like `{"name": TOOL, "arguments": {...}}`.

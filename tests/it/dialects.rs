@@ -118,6 +118,35 @@ async fn a_call_in_a_dialect_s_terms_runs_and_is_recorded_in_the_tool_s_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_under_an_exported_key_is_masked_however_the_call_was_written() {
+    let daemon = odd().await;
+    let whole = definition(&tool(&daemon, "probe.odd", Dialect::Anthropic).await);
+    let pin = key(&whole["input_schema"], "the pin");
+    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let plain = json!({ pin.clone(): "4711-0815" });
+    for arguments in [
+        plain.to_string(),
+        format!(r#"{{"{pin}":"4711-0815","{pin}":"4711-0815"}}"#),
+        Value::String(plain.to_string()).to_string(),
+        json!({ "name": "probe.odd", "arguments": plain }).to_string(),
+        format!("{{'{pin}': '4711-0815', 'page': None}}"),
+        format!(r#"{{"{pin}":"4711-0815""#),
+    ] {
+        let call = CallRequest {
+            dialect: Dialect::Anthropic.into(),
+            ..request("functions.probe_dot_odd", &arguments)
+        };
+        let reply = parsed(&daemon.try_call(call).await.unwrap());
+        assert_eq!(reply["tool_name"], "probe.odd");
+        assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "`at<` is missing: {reply:#}");
+        let id = reply["metadata"]["call_id"].as_str().unwrap();
+        let record = daemon.cli(&["ledger", "show", "--json", "--config", &config, id]);
+        let record = String::from_utf8(record.stdout).unwrap();
+        assert!(record.contains(id) && !record.contains("4711-0815"), "{arguments}: {record}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn validate_tells_what_a_strict_call_would_run_with() {
     let daemon = odd().await;
     let whole = definition(&tool(&daemon, "probe.odd", Dialect::OpenaiStrict).await);

@@ -95,8 +95,10 @@ impl Writer<'_> {
     /// Writes any schema. `levels` is how much deeper it may go.
     fn schema(&mut self, schema: &Value, at: &str, levels: usize) -> Built {
         self.schemas += 1;
-        let Value::Object(map) = schema else {
-            return self.any(&Map::new(), at);
+        let map = match schema {
+            // Alternatives within alternatives do not go deeper, so the levels do not bound them.
+            Value::Object(map) if self.schemas <= 4 * MAX_SCHEMAS => map,
+            _ => return self.any(&Map::new(), at),
         };
         let mut settler = Settler { root: self.root, trail: Vec::new() };
         let flat = settler.settle(map);

@@ -8,6 +8,10 @@ use super::view::{self, Types, join, list, properties, referred, required};
 
 /// How deep references and `allOf` in one place are followed.
 const MAX_STEPS: usize = 32;
+/// Most references that are followed in one place.
+const MAX_TRAIL: usize = 512;
+/// Most alternatives that one root is made of.
+const MAX_BRANCHES: usize = 512;
 /// Most alternatives whose requirements are told.
 const MAX_TOLD: usize = 12;
 
@@ -30,7 +34,7 @@ impl Settler<'_> {
             .filter(|(key, _)| !matches!(key.as_str(), "$ref" | "allOf"))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        if steps == 0 {
+        if steps == 0 || self.trail.len() >= MAX_TRAIL {
             return out;
         }
         if let Some((pointer, target)) = referred(self.root, schema) {
@@ -128,7 +132,7 @@ pub(super) fn flatten(root: &Value, losses: &mut Losses) -> (Map<String, Value>,
             keyword,
             "the alternatives became one object, whose description tells what each needs",
         );
-        told.extend(unite(root, &mut out, &branches, MAX_STEPS));
+        told.extend(Uniter { root, left: MAX_BRANCHES }.unite(&mut out, &branches, MAX_STEPS));
     }
     for keyword in ["not", "enum", "const"] {
         if let Some(value) = out.shift_remove(keyword) {
@@ -144,56 +148,69 @@ pub(super) fn flatten(root: &Value, losses: &mut Losses) -> (Map<String, Value>,
     (out, told)
 }
 
-/// Makes an object take what any of the alternatives takes; says what they require.
-fn unite(
-    root: &Value,
-    out: &mut Map<String, Value>,
-    branches: &[Value],
-    steps: usize,
-) -> Vec<String> {
-    let settled: Vec<Map<String, Value>> = branches
-        .iter()
-        .filter_map(Value::as_object)
-        .map(|branch| branch_of(root, branch, steps))
-        .collect();
-    let mut members = properties(out).cloned().unwrap_or_default();
-    for branch in &settled {
-        for name in properties(branch).into_iter().flatten().map(|(name, _)| name) {
-            if !members.contains_key(name) {
-                members.insert(name.clone(), widest(&settled, name));
-            }
-        }
-    }
-    let closed = |map: &Map<String, Value>| {
-        ["additionalProperties", "unevaluatedProperties"]
-            .iter()
-            .any(|key| map.get(*key) == Some(&Value::Bool(false)))
-    };
-    let is_closed = closed(out) || (!settled.is_empty() && settled.iter().all(closed));
-    out.shift_remove("additionalProperties");
-    out.shift_remove("unevaluatedProperties");
-    if is_closed {
-        out.insert("additionalProperties".to_owned(), Value::Bool(false));
-    }
-    out.insert("properties".to_owned(), Value::Object(members));
-    let told = demands(&settled);
-    let shared: Vec<Value> = settled.first().map_or_else(Vec::new, |first| {
-        let all = |name: &&str| settled.iter().all(|one| required(one).any(|other| other == *name));
-        required(first).filter(all).map(Value::from).collect()
-    });
-    conjoin(out, Map::from_iter([("required".to_owned(), Value::Array(shared))]));
-    told.into_iter().collect()
+/// Puts the alternatives of one root together.
+struct Uniter<'s> {
+    root: &'s Value,
+    /// Alternatives that may still be looked at.
+    left: usize,
 }
 
-/// One alternative as one object.
-fn branch_of(root: &Value, branch: &Map<String, Value>, steps: usize) -> Map<String, Value> {
-    let mut map = Settler { root, trail: Vec::new() }.settle(branch);
-    for keyword in ["anyOf", "oneOf"] {
-        if let (Some(Value::Array(inner)), true) = (map.shift_remove(keyword), steps > 0) {
-            drop(unite(root, &mut map, &inner, steps - 1));
+impl Uniter<'_> {
+    /// Makes an object take what any of the alternatives takes; says what they require.
+    fn unite(
+        &mut self,
+        out: &mut Map<String, Value>,
+        branches: &[Value],
+        steps: usize,
+    ) -> Option<String> {
+        let mut settled: Vec<Map<String, Value>> = Vec::new();
+        for branch in branches.iter().filter_map(Value::as_object) {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            settled.push(self.branch(branch, steps));
         }
+        let mut members = properties(out).cloned().unwrap_or_default();
+        for branch in &settled {
+            for name in properties(branch).into_iter().flatten().map(|(name, _)| name) {
+                if !members.contains_key(name) {
+                    members.insert(name.clone(), widest(&settled, name));
+                }
+            }
+        }
+        let is_closed = closed(out) || (!settled.is_empty() && settled.iter().all(closed));
+        out.shift_remove("additionalProperties");
+        out.shift_remove("unevaluatedProperties");
+        if is_closed {
+            out.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        out.insert("properties".to_owned(), Value::Object(members));
+        let told = demands(&settled);
+        let all = |name: &&str| settled.iter().all(|one| required(one).any(|other| other == *name));
+        let first = settled.first().into_iter();
+        let shared = first.flat_map(required).filter(all).map(Value::from).collect();
+        conjoin(out, Map::from_iter([("required".to_owned(), Value::Array(shared))]));
+        told
     }
-    map
+
+    /// One alternative as one object.
+    fn branch(&mut self, branch: &Map<String, Value>, steps: usize) -> Map<String, Value> {
+        let mut map = Settler { root: self.root, trail: Vec::new() }.settle(branch);
+        for keyword in ["anyOf", "oneOf"] {
+            if let (Some(Value::Array(inner)), true) = (map.shift_remove(keyword), steps > 0) {
+                drop(self.unite(&mut map, &inner, steps - 1));
+            }
+        }
+        map
+    }
+}
+
+/// Whether an object takes no other members than those it declares.
+fn closed(map: &Map<String, Value>) -> bool {
+    ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|key| map.get(*key) == Some(&Value::Bool(false)))
 }
 
 /// A schema for a member that fits whatever any of the alternatives says of it.

@@ -13,7 +13,7 @@ use crate::catalog::digest::short;
 /// Longest name of a tool or an argument, with every provider that has a limit.
 const MAX: usize = 64;
 /// What stands for a dot.
-const DOT: &str = "_dot_";
+pub(in crate::catalog) const DOT: &str = "_dot_";
 /// Hex digits that tell cleaned names apart.
 const MARK: usize = 10;
 
@@ -51,7 +51,7 @@ fn is_tool_char(c: char, dialect: Dialect) -> bool {
 }
 
 /// Whether a name ends as the marked ones do.
-fn is_marked(name: &str) -> bool {
+pub(in crate::catalog) fn is_marked(name: &str) -> bool {
     name.rsplit_once("_x").is_some_and(|(_, mark)| {
         mark.len() == MARK && mark.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     })

@@ -9,18 +9,19 @@
 //!   take null. Where it does, null stays, and the text `__omit__` is taken out.
 //! - In `plain`, a missing member that is required and lists null among its types gets null.
 //! - In `gemini`, a text becomes the object or list that it is the JSON text of, or the number that it
-//!   spells, where the own schema takes no text.
+//!   spells, where the own schema takes no text; and the listed number, true or false that it spells,
+//!   where its list holds no such text: a list of mixed types is one of texts to the provider.
 //!
 //! So a call that is valid as it stands stays as it is, except that the text `__omit__` cannot be given
 //! to an optional member that may be null in strict mode. Where alternatives meet, those that the value
 //! can belong to decide: their types, listed values, required and declared members are compared.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::names::Keys;
-use super::strict::{OMIT, takes_null};
+use super::strict::OMIT;
 use super::view::{Types, follow, list, positions, properties, required, types_of};
 use super::{copy, strict};
 use crate::call::Dialect;
@@ -47,7 +48,8 @@ pub(super) fn restore(root: &Value, dialect: Dialect, mut arguments: Value) -> V
     if (keys.is_plain() && !strict && !decodes) || !arguments.is_object() {
         return arguments;
     }
-    let mut restorer = Restorer { root, dialect, keys, strict, looks: LOOKS };
+    let mut restorer =
+        Restorer { root, dialect, keys, strict, looks: LOOKS, known: HashMap::new() };
     restorer.place(&mut arguments, &[root], MAX_DEPTH);
     arguments
 }
@@ -61,6 +63,8 @@ struct Restorer<'s> {
     strict: bool,
     /// Schemas that may still be looked at.
     looks: usize,
+    /// The types of the schemas that were asked for.
+    known: HashMap<*const Map<String, Value>, Types>,
 }
 
 /// What applies to a place.
@@ -77,7 +81,7 @@ impl<'s> Restorer<'s> {
         }
         if self.dialect == Dialect::Gemini
             && let Value::String(text) = &*value
-            && let Some(meant) = decode(text, self.types(nodes), depth)
+            && let Some(meant) = self.meant(text, nodes, depth)
         {
             *value = meant;
         }
@@ -100,10 +104,30 @@ impl<'s> Restorer<'s> {
         }
     }
 
+    /// What a text stands for at a place.
+    fn meant(&mut self, text: &str, nodes: &[&Value], depth: usize) -> Option<Value> {
+        let of_list = |map| listed(self.root, map, text);
+        let found = nodes.iter().filter_map(|node| node.as_object()).find_map(of_list);
+        found.or_else(|| decode(text, self.types(nodes), depth))
+    }
+
     /// The types that all schemas of a place take.
-    fn types(&self, nodes: &[&Value]) -> Types {
+    fn types(&mut self, nodes: &[&Value]) -> Types {
         let each = nodes.iter().filter_map(|node| node.as_object());
-        each.map(|map| types_of(self.root, map)).fold(Types::ANY, Types::and)
+        each.fold(Types::ANY, |types, map| types.and(self.types_of(map)))
+    }
+
+    /// The types that one schema takes. Many values share a schema, so each is looked at once.
+    fn types_of(&mut self, map: &Map<String, Value>) -> Types {
+        let root = self.root;
+        *self.known.entry(map).or_insert_with(|| types_of(root, map))
+    }
+
+    fn takes_null(&mut self, schema: &Value) -> bool {
+        match schema {
+            Value::Object(map) => self.types_of(map).has(Types::NULL),
+            other => *other != Value::Bool(false),
+        }
     }
 
     /// The schemas that apply to a place: references followed, and of alternatives those that the value
@@ -190,16 +214,16 @@ impl<'s> Restorer<'s> {
     }
 
     /// Whether a member says in strict mode that it is not given.
-    fn is_left_out(&self, name: &str, member: &Value, facets: &Facets<'_>) -> bool {
+    fn is_left_out(&mut self, name: &str, member: &Value, facets: &Facets<'_>) -> bool {
         let sign = member.is_null() || member.as_str() == Some(OMIT);
         if !sign || facets.schemas.iter().any(|facet| required(facet).any(|known| known == name)) {
             return false;
         }
-        let mut own =
-            facets.schemas.iter().filter_map(|facet| properties(facet)?.get(name)).peekable();
-        let is_declared = own.peek().is_some();
-        let null = |schema: &Value| takes_null(self.root, schema);
-        is_declared && if member.is_null() { !own.any(null) } else { own.all(null) }
+        let own: Vec<&Value> =
+            facets.schemas.iter().filter_map(|facet| properties(facet)?.get(name)).collect();
+        let mut null = |schema: &&Value| self.takes_null(schema);
+        !own.is_empty()
+            && if member.is_null() { !own.iter().any(null) } else { own.iter().all(&mut null) }
     }
 }
 
@@ -218,6 +242,26 @@ fn member_of<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Value> {
 fn item_of(schema: &Map<String, Value>, index: usize) -> Option<&Value> {
     let items = schema.get("items").filter(|items| !items.is_array());
     positions(schema).get(index).or(items).or_else(|| schema.get("unevaluatedItems"))
+}
+
+/// The listed number or truth value that a text spells, where no listed text does.
+fn listed(root: &Value, schema: &Map<String, Value>, text: &str) -> Option<Value> {
+    let target = schema.get("$ref").and_then(Value::as_str);
+    let target = target.and_then(|reference| follow(root, reference));
+    let listed = list(schema, "enum");
+    let listed = match target.and_then(|(_, target)| target.as_object()) {
+        Some(target) if listed.is_empty() => list(target, "enum"),
+        _ => listed,
+    };
+    if listed.iter().any(|one| one.as_str() == Some(text)) {
+        return None;
+    }
+    let spelled = |one: &&Value| match one {
+        Value::Number(number) => number.as_str() == text,
+        Value::Bool(truth) => text.parse() == Ok(*truth),
+        _ => false,
+    };
+    listed.iter().find(spelled).cloned()
 }
 
 /// What a text stands for at a place that takes none.

@@ -259,6 +259,25 @@ fn broken_calls_are_answered_with_the_form_to_send() {
         ("{\"name\":\"ls\",\"arguments\":{},\"args\":{}}", "two places"),
         ("{\"name\":\"ls\",\"arguments\":{},\"arguments\":{}}", "twice"),
         ("{\"name\":\"ls\",\"arguments\":{},\"at\":3}", "other members"),
+        ("get_weather(city=\"Rome\")", "programming language"),
+        ("print(rm(path='/'))", "programming language"),
+        ("```tool_code\nprint(rm(path='/'))\n```", "programming language"),
+        ("Action: ls\nAction Input: {\"all\":", "cut off"),
+        ("<tool_call>{\"name\":\"ls\",\"arguments\":{\"a\":", "cut off"),
+        ("<function=ls>\n<parameter=all>\ntr", "cut off"),
+        ("[TOOL_CALLS]ls[ARGS]{\"all\":", "cut off"),
+        ("<tool_call>ls\n<arg_key>all</arg_key></tool_call>", "not read"),
+        ("{'tool': 'rm', 'args': {'path': __import__('os').getcwd()}}", "no JSON"),
+        ("{'tool': 'rm', 'args': {'path': '/tm", "cut off"),
+    ] {
+        let told = unclear(text).message;
+        assert!(told.contains(words), "{text}: {told}");
+    }
+}
+
+#[test]
+fn near_misses_of_a_call_are_told_what_stands_in_the_way() {
+    for (text, words) in [
         ("{name: ls, arguments: {}, tool: \"ls\"}", "`ls` is no JSON value"),
         ("{“name”: \"ls\", \"arguments\": {}}", "U+201C"),
         ("{\"name\"：\"ls\", \"arguments\": {}}", "U+FF1A"),
@@ -285,19 +304,9 @@ fn broken_calls_are_answered_with_the_form_to_send() {
         ("<invoke name=\"rm\"><parameter name=\"path\">/tm", "cut off"),
         ("{name: 'rm', arguments: {path: '/tm", "cut off"),
         ("{\"tool\":\"rm\", // the\n \"args\":{\"path\":\"/tm", "cut off"),
-        ("get_weather(city=\"Rome\")", "programming language"),
-        ("print(rm(path='/'))", "programming language"),
-        ("```tool_code\nprint(rm(path='/'))\n```", "programming language"),
-        ("Action: ls\nAction Input: {\"all\":", "cut off"),
-        ("<tool_call>{\"name\":\"ls\",\"arguments\":{\"a\":", "cut off"),
-        ("<function=ls>\n<parameter=all>\ntr", "cut off"),
-        ("[TOOL_CALLS]ls[ARGS]{\"all\":", "cut off"),
-        ("<tool_call>ls\n<arg_key>all</arg_key></tool_call>", "not read"),
-        ("{'tool': 'rm', 'args': {'path': __import__('os').getcwd()}}", "no JSON"),
-        ("{'tool': 'rm', 'args': {'path': '/tm", "cut off"),
     ] {
-        let told = unclear(text).message;
-        assert!(told.contains(words), "{text}: {told}");
+        let told = told(text);
+        assert!(told.starts_with("unclear") && told.contains(words), "{text}: {told}");
     }
 }
 

@@ -155,21 +155,25 @@ impl<'t> Members<'t> {
     }
 }
 
+impl Members<'_> {
+    /// Leaves out names that say nothing more: a mere word for a call, and one name said twice.
+    fn settle_names(&mut self) {
+        if self.names.len() > 1 {
+            self.names.retain(|(key, name)| key != "action" || !MERE.contains(&name.as_str()));
+        }
+        let first = self.names.first().map(|(_, name)| name.clone());
+        if !self.twice && self.names.iter().all(|(_, name)| Some(name) == first.as_ref()) {
+            self.names.truncate(1);
+        }
+    }
+}
+
 fn object(json: &str, level: usize) -> Shape {
     let mut members = Members::of(json);
     if let Some(answer) = answer(json, &members) {
         return Shape::Final(answer, json.to_owned());
     }
-    if members.names.len() > 1 {
-        members.names.retain(|(key, name)| key != "action" || !MERE.contains(&name.as_str()));
-    }
-    // One name said twice is one name.
-    if !members.twice {
-        let first = members.names.first().map(|(_, name)| name.clone());
-        if members.names.iter().all(|(_, name)| Some(name) == first.as_ref()) {
-            members.names.truncate(1);
-        }
-    }
+    members.settle_names();
     let Members { names, arguments, wrapped, other, twice } = members;
     if let ([wrapped], true, true) = (wrapped.as_slice(), arguments.is_empty(), other.is_empty()) {
         let mere = names.iter().all(|(_, name)| MERE.contains(&name.as_str()));

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{OMIT, Restorer, decode, item_of, takes_null};
+use super::{OMIT, Restorer, decode, item_of, listed};
 use crate::call::Dialect;
 use crate::catalog::dialect::copy::is_nullable;
-use crate::catalog::dialect::view::{Types, list, properties, referred, required, types_of};
+use crate::catalog::dialect::view::{Types, list, properties, referred, required};
 
 /// Items of a list that are compared.
 const MAX_ITEMS: usize = 32;
@@ -24,7 +24,8 @@ impl Restorer<'_> {
             return true;
         }
         if let (Value::String(text), Dialect::Gemini) = (value, self.dialect)
-            && let Some(meant) = decode(text, types_of(self.root, map), depth)
+            && let Some(meant) =
+                listed(self.root, map, text).or_else(|| decode(text, self.types_of(map), depth))
         {
             return self.fits_map(map, &meant, depth);
         }
@@ -96,8 +97,7 @@ impl Restorer<'_> {
             let optional = !required(schema).any(|known| known == name);
             let left_out = self.strict
                 && optional
-                && (member.is_null()
-                    || member.as_str() == Some(OMIT) && takes_null(self.root, own));
+                && (member.is_null() || member.as_str() == Some(OMIT) && self.takes_null(own));
             if !left_out && !self.fits(own, member, depth - 1) {
                 return false;
             }

@@ -250,7 +250,8 @@ impl<'s> Judge<'s> {
         if self.places > 0 {
             return;
         }
-        let mut levels = Levels { root: self.root, known: BTreeMap::new() };
+        let known = BTreeMap::from([(String::new(), 0)]);
+        let mut levels = Levels { root: self.root, known };
         let count = levels.of(self.root, MAX_DEPTH);
         if count > MAX_LEVELS {
             self.against(

@@ -47,9 +47,16 @@ fn calls_of_types_in_lists_come_back_as_they_were_meant() {
         restore(&tool, Dialect::Gemini, json!({"size": "4", "n": "12"})),
         json!({"size": 4, "n": 12})
     );
-    // A text stays one where the tool takes texts.
-    let call = json!({"c": "1"});
-    assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    assert_eq!(restore(&tool, Dialect::Gemini, json!({"c": "1"})), json!({"c": 1}));
+    // A text stays one where the tool takes it.
+    let tool = with(json!({
+        "c": {"enum": [1, "1", true, "auto"]}, "any": {"type": ["integer", "string"]},
+        "of": {"anyOf": [{"enum": [1]}, {"type": "string"}]},
+    }));
+    for call in [json!({"c": "1"}), json!({"c": "2"}), json!({"any": "1"}), json!({"of": "1"})] {
+        assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    }
+    assert_eq!(restore(&tool, Dialect::Gemini, json!({"c": "true"})), json!({"c": true}));
 }
 
 #[test]
@@ -161,6 +168,32 @@ fn schemas_that_are_used_often_do_not_explode() {
         let size = export_well(&tool, dialect).definition.to_string().len();
         let most = if dialect == Dialect::Gemini { 400_000 } else { 8_000 };
         assert!(size < most, "{dialect} {size}");
+    }
+}
+
+#[test]
+fn alternatives_and_parts_that_multiply_end() {
+    for keyword in ["anyOf", "allOf", "oneOf"] {
+        let mut defs = serde_json::Map::new();
+        for level in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            defs.insert(format!("d{level}"), json!({keyword: [next, next]}));
+        }
+        defs.insert(
+            "d30".to_owned(),
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
+        );
+        let inside =
+            json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+        let root = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": defs});
+        for tool in [tool(inside), tool(root)] {
+            for dialect in Dialect::ALL {
+                let size = export_well(&tool, dialect).definition.to_string().len();
+                assert!(size < 2_000_000, "{keyword} {dialect} {size}");
+                let call = json!({"x": {"a": 1}, "a": 2});
+                assert_eq!(restore(&tool, dialect, call.clone()), call);
+            }
+        }
     }
 }
 

@@ -165,6 +165,9 @@ fn the_published_limits_hold() {
         )
     };
     assert!(is_strict(nest(10)) && !is_strict(nest(11)));
+    let mut whole = nest(9);
+    whole["properties"]["again"] = json!({"$ref": "#"});
+    assert!(is_strict(whole), "a recursive schema counts once");
     let wide = |count: usize| {
         let members: serde_json::Map<String, Value> =
             (0..count).map(|index| (format!("m{index}"), json!({"type": "boolean"}))).collect();
