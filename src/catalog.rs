@@ -37,7 +37,7 @@ use serde_json::Value;
 use crate::admission::{Admitted, Limit};
 
 pub use ceiling::Ceiling;
-pub use dialect::{Dialect, Export, Loss, export, exported_name, restore};
+pub use dialect::{Dialect, Export, Loss, export, exported_keys, exported_name, restore};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};

@@ -242,10 +242,12 @@ impl Schemas {
             .get(&tool.digest)
             .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
-        let (value, repairs) = match tool.repair {
-            Repair::Off => (take_valid((tool, dialect), compiled, arguments_json)?, Vec::new()),
-            Repair::Safe => repair::repair((tool, dialect), compiled, arguments_json)?,
+        let read = match tool.repair {
+            Repair::Off => take_valid((tool, dialect), compiled, arguments_json)
+                .map(|value| (value, Vec::new())),
+            Repair::Safe => repair::repair((tool, dialect), compiled, arguments_json),
         };
+        let (value, repairs) = read.map_err(|error| terms::told(error, dialect, tool))?;
         let canonical = canonical(&value);
         Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
     }
