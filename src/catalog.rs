@@ -44,7 +44,7 @@ use crate::admission::{Admitted, Limit};
 pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
-pub use dialect::{Dialect, Export, Loss, export, exported_name, restore};
+pub use dialect::{Dialect, Export, Loss, export, exported_keys, exported_name, restore};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};

@@ -19,7 +19,7 @@ mod told;
 pub use answer::{Answer, messages, say};
 pub use hint::Unclear;
 pub use stream::assemble;
-pub use text::{Known, MAX_TEXT, Reading, Tools, search};
+pub use text::{Known, MAX_TEXT, Reading, Tools, search, search_cut};
 pub use told::{Told, tell};
 
 use node::Node;

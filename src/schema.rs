@@ -4,6 +4,7 @@
 mod canon;
 mod files;
 mod flaw;
+mod hint;
 mod notation;
 mod partial;
 mod reader;
@@ -13,6 +14,7 @@ mod store;
 mod terms;
 mod validator;
 mod violation;
+mod wrapping;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,8 +63,9 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// What was done: `type` (text to number or boolean, number to text), `rename`, `default`,
-    /// `decode` (JSON text to what it holds), `notation` (Python literals or raw control characters
-    /// to JSON), `enum`, `integer` (5.0 to 5), `unwrap` (the real
+    /// `decode` (JSON text to what it holds), `notation` (to JSON from Python literals, raw control
+    /// characters, comments, keys without quotes, typographic punctuation, characters that nobody
+    /// sees, or from inside a fence, thinking and the marks of a call), `enum`, `integer` (5.0 to 5), `unwrap` (the real
     /// arguments stood inside an envelope), `drop` (empty text or null where nothing was meant),
     /// or `more` (`to` counts the changes that are not listed).
     pub kind: String,
@@ -251,10 +254,12 @@ impl Schemas {
             .pair(tool)
             .map(|pair| &pair.input)
             .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
-        let (value, repairs) = match tool.repair {
-            Repair::Off => (take_valid((tool, dialect), compiled, arguments_json)?, Vec::new()),
-            Repair::Safe => repair::repair((tool, dialect), compiled, arguments_json)?,
+        let read = match tool.repair {
+            Repair::Off => take_valid((tool, dialect), compiled, arguments_json)
+                .map(|value| (value, Vec::new())),
+            Repair::Safe => repair::repair((tool, dialect), compiled, arguments_json),
         };
+        let (value, repairs) = read.map_err(|error| terms::told(error, dialect, tool))?;
         let canonical = canonical(&value);
         Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
     }
@@ -283,6 +288,11 @@ fn withheld(call: &Call) -> Result<(), Box<Violation>> {
         expected: Value::Null,
         got: Value::Null,
     }))
+}
+
+/// What is wrong with a text that is JSON in no notation that is read as such.
+pub(crate) fn flaw(text: &str) -> Option<Flaw> {
+    repair::reading(text).err()
 }
 
 /// The arguments as they are, when they are an object and fit.

@@ -15,6 +15,8 @@ mod tests;
 mod text;
 mod view;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -102,6 +104,11 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
 /// as it is.
 pub fn restore(tool: &Tool, dialect: Dialect, arguments: Value) -> Value {
     restore::restore(&tool.input_schema, dialect, arguments)
+}
+
+/// The arguments that a tool is exported with under another name than their own, by their own.
+pub fn exported_keys(tool: &Tool, dialect: Dialect) -> BTreeMap<String, String> {
+    Keys::of_schema(&tool.input_schema, dialect).into_exported()
 }
 
 /// The provider's tool object.

@@ -10,7 +10,7 @@ use crate::admission::{Admitted, Caller};
 use crate::call::Call;
 
 /// Prefixes that models put before the name of a function.
-const PREFIXES: [&str; 2] = ["functions.", "default_api."];
+const PREFIXES: [&str; 3] = ["functions.", "default_api.", "default_api:"];
 /// Longest part of an unknown name that is repeated in a message.
 const MAX_ECHO: usize = 80;
 

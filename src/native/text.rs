@@ -4,14 +4,15 @@
 //! The rules, in their order:
 //! 1. What stands in `<think>` before the answer, in inline code, in a quotation, in a line that begins
 //!    with `>` or in a fenced block of another language than JSON is no call.
-//! 2. A call is a JSON object (or the same in Python notation, or as a JSON string) of a name and
-//!    arguments, as `text/shape` lists them; or an array of those; or one of the marked forms of open
+//! 2. A call is a JSON object (or the same in another notation that `schema` reads as JSON, or as a JSON
+//!    string) of a name and arguments, as `text/shape` lists them; or an array of those; or one of the marked forms of open
 //!    models, as `text/tags` lists them. It stands alone, in a fence, or after and before prose.
 //! 3. A name that is no tool of the caller makes no call, unless the text is nothing but the call or
 //!    the form is marked: then the answer is that there is no such tool.
 //! 4. Several calls run together only in one array or in marked forms. Two objects that stand apart are
 //!    not run, nor is a call beside a final answer or beside a broken one.
-//! 5. What is announced as an example, or has text after it in its own line, is not run.
+//! 5. What is announced as an example, has text after it in its own line, or a result after it that no
+//!    tool gave, is not run.
 //! 6. What ends too early, or is no JSON for another reason, is not run and not completed.
 
 mod doubt;
@@ -87,6 +88,19 @@ fn searched(text: &str, tools: &Tools<'_>) -> Reading {
     match decide(text, Finder::new(text, tools).find()) {
         Reading::Prose => expression(text, tools).map_or(Reading::Prose, Reading::Unclear),
         reading => reading,
+    }
+}
+
+/// Reads the text of a message that was cut off: what is like a call in it does not run.
+pub fn search_cut(text: &str, why: &str, tools: &Tools<'_>) -> Reading {
+    match search(text, tools) {
+        Reading::Calls(calls) => {
+            let tool = calls.iter().find_map(|call| tools(&call.name));
+            let found = tool.as_ref().map_or("a call", |tool| tool.name.as_str());
+            let message = format!("found `{found}` called in the text, but {why}");
+            Reading::Unclear(Unclear::new(message, text, 0, tool.as_ref()))
+        }
+        other => other,
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Told {
 ///   come from, and what an error repeats of them; `flags`: places that read like instructions
 /// - `error`: `{code, message, details, retryable, retry_after_ms}`
 /// - `repairs`: what was changed in the arguments: `{kind, pointer, from, to}`, the first 16
-/// - `data`: what the tool gave
+/// - `data`: what the tool gave; the service adds `view` where that is less than the whole result
 /// - `files`: `{name, media_type, bytes}`; their content is in the reply
 /// - `logs`, `stderr`: of a failed tool
 /// - `truncated`: true, and `call_id`, by which `GetResult` finds the rest

@@ -4,6 +4,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::flaw::{Flaw, FlawKind};
+use super::hint;
 
 /// Longest run of digits in one number.
 const MAX_DIGITS: usize = 1000;
@@ -43,11 +44,7 @@ pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
     reader.skip_space();
     match reader.peek() {
         None => Ok(value),
-        Some(b'{' | b'[') => Err(reader.flaw(
-            FlawKind::Trailing,
-            "a second JSON value follows the first: send one call for each",
-        )),
-        Some(_) => Err(reader.flaw(FlawKind::Trailing, "more text follows the JSON value")),
+        Some(_) => Err(reader.flaw(FlawKind::Trailing, hint::trailing(reader.rest()))),
     }
 }
 
@@ -55,6 +52,14 @@ pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
 pub(super) fn truncated(text: &str, pointer: String) -> Flaw {
     let reader = Reader { text, at: text.len(), max_depth: 0, path: Vec::new() };
     Flaw { pointer, ..reader.truncated() }
+}
+
+/// A flaw of another notation of `text`, at its place in `text`.
+pub(super) fn placed(text: &str, at: usize, flaw: Flaw) -> Flaw {
+    let at = text.floor_char_boundary(at);
+    let Flaw { kind, pointer, message, .. } = flaw;
+    let reader = Reader { text, at, max_depth: 0, path: Vec::new() };
+    Flaw { pointer, ..reader.flaw(kind, message) }
 }
 
 /// Appends `token` to a JSON Pointer.
@@ -148,12 +153,12 @@ impl Reader<'_> {
             match self.peek() {
                 Some(b'"') => {}
                 None => return Err(self.truncated()),
-                Some(_) => return Err(self.flaw(FlawKind::Syntax, self.key_hint())),
+                Some(_) => return Err(self.flaw(FlawKind::Syntax, hint::key(self.rest()))),
             }
             let key = self.string()?;
             self.check_key(&map, &key, key_at)?;
             self.skip_space();
-            self.expect(b':', "expected `:` after a key")?;
+            self.colon()?;
             self.skip_space();
             self.path.push(Step::Key(key.clone()));
             let value = self.value()?;
@@ -181,14 +186,6 @@ impl Reader<'_> {
         Err(flaw)
     }
 
-    fn key_hint(&self) -> &'static str {
-        match self.peek() {
-            Some(b'\'') => "keys and strings stand in double quotes, not single ones",
-            Some(b'}') => "a comma must not stand before `}`",
-            _ => "expected a key in double quotes",
-        }
-    }
-
     fn array(&mut self) -> Result<Value, Flaw> {
         let mut items = Vec::new();
         if self.peek() == Some(b']') {
@@ -207,7 +204,7 @@ impl Reader<'_> {
     }
 
     /// After a member: whether another follows before `close`.
-    fn more(&mut self, close: u8, hint: &str) -> Result<bool, Flaw> {
+    fn more(&mut self, close: u8, wanted: &str) -> Result<bool, Flaw> {
         self.skip_space();
         match self.peek() {
             Some(b',') => {
@@ -220,18 +217,18 @@ impl Reader<'_> {
                 Ok(false)
             }
             None => Err(self.truncated()),
-            Some(_) => Err(self.flaw(FlawKind::Syntax, hint)),
+            Some(_) => Err(self.flaw(FlawKind::Syntax, hint::after(self.rest(), wanted))),
         }
     }
 
-    fn expect(&mut self, byte: u8, hint: &str) -> Result<(), Flaw> {
+    fn colon(&mut self) -> Result<(), Flaw> {
         match self.peek() {
-            Some(found) if found == byte => {
+            Some(b':') => {
                 self.at += 1;
                 Ok(())
             }
             None => Err(self.truncated()),
-            Some(_) => Err(self.flaw(FlawKind::Syntax, hint)),
+            Some(_) => Err(self.flaw(FlawKind::Syntax, hint::colon(self.rest()))),
         }
     }
 
@@ -247,22 +244,8 @@ impl Reader<'_> {
                 return Err(self.truncated());
             }
         }
-        let rest = self.rest();
-        let (kind, hint) = match self.peek() {
-            _ if ["NaN", "Infinity", "+"].iter().any(|w| rest.starts_with(w)) => (
-                FlawKind::Number,
-                "JSON has no NaN, Infinity or leading `+`: give a finite number or null",
-            ),
-            Some(b'\'') => {
-                (FlawKind::Syntax, "keys and strings stand in double quotes, not single ones")
-            }
-            Some(b']' | b'}') => (FlawKind::Syntax, "a value is missing before this bracket"),
-            _ if ["True", "False", "None"].iter().any(|w| rest.starts_with(w)) => {
-                (FlawKind::Syntax, "JSON writes `true`, `false` and `null` in lower case")
-            }
-            _ => (FlawKind::Syntax, "expected a JSON value"),
-        };
-        Err(self.flaw(kind, hint))
+        let (kind, what) = hint::value(self.rest(), self.at == 0);
+        Err(self.flaw(kind, what))
     }
 
     fn digits(&mut self) -> usize {
@@ -307,8 +290,16 @@ impl Reader<'_> {
         if !complete {
             return Err(match self.peek() {
                 None => self.truncated(),
-                Some(_) => self.flaw(FlawKind::Number, "expected a digit"),
+                Some(_) => self.flaw(
+                    FlawKind::Number,
+                    "expected a digit: a number has some before and after its point",
+                ),
             });
+        }
+        if matches!(self.peek(), Some(b'x' | b'X' | b'o' | b'O' | b'b' | b'B' | b'_' | b'n' | b'j'))
+        {
+            let what = "a number has only decimal digits, without a prefix, `_` or a suffix";
+            return Err(self.flaw(FlawKind::Number, what));
         }
         if count > MAX_DIGITS {
             let message = format!("a number has more than {MAX_DIGITS} digits");

@@ -9,10 +9,11 @@ mod walk;
 use serde_json::Value;
 
 use super::flaw::{Flaw, FlawKind};
-use super::notation::{Translation, translation, unfenced};
-use super::reader::{read, truncated};
+use super::notation::{End, translation};
+use super::reader::{placed, read, truncated};
 use super::validator::Compiled;
 use super::violation::{MASK, MAX_VIOLATIONS, Violation, explain, short_pointer};
+use super::wrapping;
 use super::{BOUNDS, Change, Error, kind_of, own};
 use crate::call::Dialect;
 use crate::catalog::Tool;
@@ -49,37 +50,54 @@ pub(super) fn repair(
 
 /// Reads JSON, or text that says the same in another notation.
 fn read_loosely(text: &str, log: &mut Log) -> Result<Value, Error> {
+    let (value, changed) = reading(text).map_err(Error::Unreadable)?;
+    if changed {
+        let source = Value::String(text.to_owned());
+        log.add("notation", "", Some(&source), Some(&value));
+    }
+    Ok(value)
+}
+
+/// The value that a text is in whatever notation, and whether that is another than JSON.
+pub(super) fn reading(text: &str) -> Result<(Value, bool), Flaw> {
+    use FlawKind::{Number, Syntax, Text, Trailing, Truncated};
     let flaw = match read(text, BOUNDS) {
-        Ok(value) => return Ok(value),
+        Ok(value) => return Ok((value, false)),
+        Err(flaw) if !matches!(flaw.kind, Syntax | Text | Trailing | Number) => return Err(flaw),
         Err(flaw) => flaw,
     };
-    if !matches!(flaw.kind, FlawKind::Syntax | FlawKind::Text) {
-        return Err(Error::Unreadable(flaw));
-    }
-    let again = match translation(unfenced(text).unwrap_or(text)) {
-        Translation::Whole(json) => read(&json, BOUNDS),
-        // Cut off is what it is, in whatever notation: nothing else about it helps.
-        Translation::Cut(json) => match read(&json, BOUNDS) {
-            Err(cut) if cut.kind == FlawKind::Truncated => Err(truncated(text, cut.pointer)),
-            _ => return Err(Error::Unreadable(flaw)),
-        },
-        Translation::None => return Err(Error::Unreadable(flaw)),
+    let too_early = |what: &str| {
+        let message =
+            format!("truncated: the text ends inside {what}, send it again, complete and ");
+        Flaw { message, ..truncated(text, String::new()) }
     };
-    match again {
-        Ok(value) => {
-            let source = Value::String(text.to_owned());
-            log.add("notation", "", Some(&source), Some(&value));
-            Ok(value)
+    let Ok((inner, before)) = wrapping::inside(text) else {
+        let cut = too_early("thinking");
+        return Err(Flaw { message: format!("{}without the thinking", cut.message), ..cut });
+    };
+    let done = translation(inner);
+    let again = read(&done.json, BOUNDS);
+    Err(match (done.end.clone(), again) {
+        (End::Whole, Ok(value)) => return Ok((value, true)),
+        (End::Comment, _) => {
+            let cut = too_early("a comment");
+            Flaw { message: format!("{}without comments", cut.message), ..cut }
         }
-        Err(cut) if cut.kind == FlawKind::Truncated => Err(Error::Unreadable(cut)),
-        Err(Flaw {
-            kind: kind @ (FlawKind::Trailing | FlawKind::DuplicateKey),
-            message,
-            pointer,
-            ..
-        }) => Err(Error::Unreadable(Flaw { kind, message, pointer, ..flaw })),
-        Err(_) => Err(Error::Unreadable(flaw)),
-    }
+        // Cut off is what it is, in whatever notation: nothing else about it helps.
+        (End::Cut, Err(cut)) if matches!(cut.kind, Truncated | Number) => {
+            truncated(text, cut.pointer)
+        }
+        (End::Odd(at, message), Err(cut)) if cut.kind == Truncated => {
+            placed(text, before + at, Flaw { kind: Syntax, message, ..cut })
+        }
+        (End::Cut, Err(other)) if matches!(other.kind, Syntax | Text) => {
+            let message =
+                format!("{}; the text also ends too early: send all of it", other.message);
+            placed(text, before + done.source(other.offset), Flaw { message, ..other })
+        }
+        (_, Err(other)) => placed(text, before + done.source(other.offset), other),
+        (End::Cut | End::Odd(..), Ok(_)) => flaw,
+    })
 }
 
 /// Unpacks arguments that were encoded as a JSON string, at most twice.
@@ -89,9 +107,14 @@ fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
         let Value::String(text) = &current else { break };
         let inner = match read(text, BOUNDS) {
             Ok(inner) => inner,
-            // What begins as an object is one, and what is wrong with it is worth telling.
-            Err(_) if text.trim_start().starts_with('{') => read_loosely(text, log)?,
-            Err(_) => break,
+            Err(_) => match reading(text) {
+                Ok((Value::Object(_), _)) => read_loosely(text, log)?,
+                // What begins as an object is one, and what is wrong with it is worth telling.
+                Err(flaw) if text.trim_start().starts_with('{') => {
+                    return Err(Error::Unreadable(flaw));
+                }
+                _ => break,
+            },
         };
         log.add("decode", "", Some(&current), Some(&inner));
         current = inner;

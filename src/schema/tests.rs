@@ -1,6 +1,7 @@
 //! What the room promises, checked through its public verbs on small schemas.
 
 mod canon;
+mod notation;
 mod partial;
 mod reader;
 mod repair;

@@ -94,13 +94,16 @@ impl Tools {
             let turn = turn(provider, message)?;
             let searched = turn.calls.is_empty() && turn.malformed.is_none();
             let is_text = provider == Provider::Text;
-            if !(searched && (is_text || text_calls && turn.cut.is_none())) {
+            if !(searched && (is_text || text_calls)) {
                 return Ok(Said { turn, reading: None });
             }
             let find = |name: &str| {
                 pipeline.tool(name, dialect, &caller).map(|tool| known(&tool, dialect))
             };
-            let reading = native::search(&turn.text, &find);
+            let reading = match &turn.cut {
+                Some(why) => native::search_cut(&turn.text, why, &find),
+                None => native::search(&turn.text, &find),
+            };
             Ok(Said { turn, reading: Some(reading) })
         };
         if length < INLINE {

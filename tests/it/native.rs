@@ -377,6 +377,45 @@ async fn a_call_in_text_runs_where_it_is_clear_and_is_explained_where_it_is_not(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_nearly_a_call_is_read_once_or_told_to_the_model() {
+    let daemon = Setup::new().start().await;
+    for text in [
+        "{tool: 'probe_dot_echo', args: {count: 4}, // as asked\n}",
+        "Thought: count.\nAction: probe_dot_echo\nAction Input: {\"count\": 4}",
+        "<invoke name=\"probe_dot_echo\"><parameter name=\"count\">4</parameter></invoke>",
+        "{“tool”：“probe_dot_echo”，“args”：{“count”：4}}",
+    ] {
+        let response = native(&daemon, text_of(text)).await;
+        assert_eq!(
+            (response.reading(), codes(&response)),
+            (Reading::Calls, vec!["SUCCESS".into()])
+        );
+    }
+    let ran = successes(&daemon);
+    let call = r#"{"tool":"probe_dot_echo","args":{"count":4}}"#;
+    for text in [
+        format!("{call}\n\nObservation: {{\"count\":4}}"),
+        format!("```python\n{call}\n```"),
+        "probe_dot_echo({\"count\":4})".to_owned(),
+        "probe_dot_echo(count=4)".to_owned(),
+    ] {
+        let response = native(&daemon, text_of(&text)).await;
+        assert_eq!(response.reading(), Reading::Unclear, "{text}");
+        let result = told(&messages(&response)[0]["content"]);
+        assert_eq!(result["error"]["details"]["send"]["name"], "probe_dot_echo", "{text}");
+    }
+    let choice =
+        json!({"finish_reason": "length", "message": {"role": "assistant", "content": call}});
+    let message = json!({"choices": [choice]});
+    let asked = CallNativeRequest { text_calls: true, ..json_of(Provider::OpenaiChat, &message) };
+    let response = native(&daemon, asked).await;
+    assert_eq!(response.reading(), Reading::Unclear);
+    let result = told(&messages(&response)[0]["content"]);
+    assert!(result["error"]["message"].as_str().unwrap().contains("cut off (`length`)"));
+    assert_eq!(successes(&daemon), ran);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_a_person_can_wait_beside_others() {
     let desk = Desk::new().await;
     let message = chat(&[

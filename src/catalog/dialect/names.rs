@@ -115,6 +115,11 @@ impl Keys {
         self.exported.get(name).map_or(name, String::as_str)
     }
 
+    /// Own name to exported, of the keys that have another.
+    pub(super) fn into_exported(self) -> BTreeMap<String, String> {
+        self.exported
+    }
+
     /// Whether every key has its own name.
     pub(super) fn is_plain(&self) -> bool {
         self.exported.is_empty()

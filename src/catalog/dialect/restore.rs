@@ -9,7 +9,8 @@
 //!   take null. Where it does, null stays, and the text `__omit__` is taken out.
 //! - In `plain`, a missing member that is required and lists null among its types gets null.
 //! - In `gemini`, a text becomes the object or list that it is the JSON text of, or the number that it
-//!   spells, where the own schema takes no text.
+//!   spells, where the own schema takes no text; and the listed number, true or false that it spells,
+//!   where its list holds no such text: a list of mixed types is one of texts to the provider.
 //!
 //! So a call that is valid as it stands stays as it is, except that the text `__omit__` cannot be given
 //! to an optional member that may be null in strict mode. Where alternatives meet, those that the value
@@ -80,7 +81,7 @@ impl<'s> Restorer<'s> {
         }
         if self.dialect == Dialect::Gemini
             && let Value::String(text) = &*value
-            && let Some(meant) = decode(text, self.types(nodes), depth)
+            && let Some(meant) = self.meant(text, nodes, depth)
         {
             *value = meant;
         }
@@ -101,6 +102,13 @@ impl<'s> Restorer<'s> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+    }
+
+    /// What a text stands for at a place.
+    fn meant(&mut self, text: &str, nodes: &[&Value], depth: usize) -> Option<Value> {
+        let of_list = |map| listed(self.root, map, text);
+        let found = nodes.iter().filter_map(|node| node.as_object()).find_map(of_list);
+        found.or_else(|| decode(text, self.types(nodes), depth))
     }
 
     /// The types that all schemas of a place take.
@@ -234,6 +242,26 @@ fn member_of<'s>(schema: &'s Map<String, Value>, name: &str) -> Vec<&'s Value> {
 fn item_of(schema: &Map<String, Value>, index: usize) -> Option<&Value> {
     let items = schema.get("items").filter(|items| !items.is_array());
     positions(schema).get(index).or(items).or_else(|| schema.get("unevaluatedItems"))
+}
+
+/// The listed number or truth value that a text spells, where no listed text does.
+fn listed(root: &Value, schema: &Map<String, Value>, text: &str) -> Option<Value> {
+    let target = schema.get("$ref").and_then(Value::as_str);
+    let target = target.and_then(|reference| follow(root, reference));
+    let listed = list(schema, "enum");
+    let listed = match target.and_then(|(_, target)| target.as_object()) {
+        Some(target) if listed.is_empty() => list(target, "enum"),
+        _ => listed,
+    };
+    if listed.iter().any(|one| one.as_str() == Some(text)) {
+        return None;
+    }
+    let spelled = |one: &&Value| match one {
+        Value::Number(number) => number.as_str() == text,
+        Value::Bool(truth) => text.parse() == Ok(*truth),
+        _ => false,
+    };
+    listed.iter().find(spelled).cloned()
 }
 
 /// What a text stands for at a place that takes none.

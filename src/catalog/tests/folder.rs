@@ -393,6 +393,7 @@ fn misspelt_names_resolve_only_when_one_tool_fits() {
         ("get_weather", "get_weather"),
         ("functions.get_weather", "get_weather"),
         ("default_api.get_weather", "get_weather"),
+        ("default_api:get_weather", "get_weather"),
         ("Get_Weather", "get_weather"),
         ("get-weather", "get_weather"),
         ("files.read", "files.read"),

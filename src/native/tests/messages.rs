@@ -104,6 +104,17 @@ fn a_message_that_was_cut_off_runs_none_of_its_calls() {
 }
 
 #[test]
+fn arguments_that_look_like_a_call_stay_the_arguments_of_their_own() {
+    let inner = json!({"name": "rm", "arguments": {"name": "x", "arguments": {"path": "/"}}});
+    for provider in PROVIDERS {
+        let turn = turn(provider, &message(provider, &[("a1", "note", inner.clone())]));
+        assert_eq!(calls(&turn), [format!("a1 note({inner})")], "{provider:?}");
+    }
+    let text = json!({"tool": "note", "args": inner}).to_string();
+    assert_eq!(super::told(&text), format!("note({inner})"));
+}
+
+#[test]
 fn arguments_are_handed_on_as_they_came() {
     let text = r#"{"n":123456789012345678901234567890,"f":1.10,"z":1,"a":{"a":1,"a":2}}"#;
     for provider in PROVIDERS {

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{Reading, reading, told};
+use super::{Reading, find, reading, told};
+use crate::native::search_cut;
 
 #[test]
 fn fences_are_opened_without_harm_to_the_strings_in_them() {
@@ -118,7 +119,16 @@ fn the_forms_that_models_write_are_one_call() {
         r#"<|channel|>commentary to=functions.rm <|constrain|>json<|message|>{"path":"p"}<|call|>"#,
         "```tool_call\n{\"name\":\"rm\",\"arguments\":{\"path\":\"p\"}}\n```",
         "{'name': 'rm', 'arguments': {'path': 'p',},}",
-        "```python\n{'name': 'rm', 'arguments': {'path': 'p'}}\n```",
+        "{name: 'rm', arguments: {path: 'p'}}",
+        "```json5\n{name: \"rm\", arguments: {path: \"p\"}, // clean\n}\n```",
+        "Now:\n```json\n{\"name\":\"rm\", /* it's } */ \"arguments\":{\"path\":\"p\"}}\n```\nDone.",
+        "{“name”：“rm”，“arguments”：{“path”：“p”}}",
+        "\u{feff}{\u{a0}\"name\":\u{a0}\"rm\",\u{200b}\"arguments\":{\"path\":\"p\"}}",
+        r#"{"tool":"rm","name":"rm","arguments":{"path":"p"}}"#,
+        "Thought: clean.\nAction: rm\nAction Input: {\"path\":\"p\"}",
+        "Action: `rm`\nAction Input:\n{'path': 'p'}\nObservation:",
+        "<invoke name=\"rm\"><parameter name=\"path\">p</parameter></invoke>",
+        "<function_calls>\n<invoke name=\"rm\">\n<parameter name=\"path\">\np\n</parameter>\n</invoke>\n</function_calls>",
     ] {
         assert_eq!(told(text).replace(": ", ":"), r#"rm({"path":"p"})"#, "{text}");
     }
@@ -249,8 +259,6 @@ fn broken_calls_are_answered_with_the_form_to_send() {
         ("{\"name\":\"ls\",\"arguments\":{},\"args\":{}}", "two places"),
         ("{\"name\":\"ls\",\"arguments\":{},\"arguments\":{}}", "twice"),
         ("{\"name\":\"ls\",\"arguments\":{},\"at\":3}", "other members"),
-        ("{name: \"ls\", arguments: {}}", "no JSON"),
-        ("{“name”: “ls”, “arguments”: {}}", "no JSON"),
         ("get_weather(city=\"Rome\")", "programming language"),
         ("print(rm(path='/'))", "programming language"),
         ("```tool_code\nprint(rm(path='/'))\n```", "programming language"),
@@ -260,14 +268,58 @@ fn broken_calls_are_answered_with_the_form_to_send() {
         ("[TOOL_CALLS]ls[ARGS]{\"all\":", "cut off"),
         ("<tool_call>ls\n<arg_key>all</arg_key></tool_call>", "not read"),
         ("{'tool': 'rm', 'args': {'path': __import__('os').getcwd()}}", "no JSON"),
-        ("{'tool': 'rm', 'args': {'path': '/tm", "no JSON"),
+        ("{'tool': 'rm', 'args': {'path': '/tm", "cut off"),
     ] {
         let told = unclear(text).message;
-        assert!(
-            told.contains(words) || words == "no JSON" && told.contains("cut off"),
-            "{text}: {told}"
-        );
+        assert!(told.contains(words), "{text}: {told}");
     }
+}
+
+#[test]
+fn near_misses_of_a_call_are_told_what_stands_in_the_way() {
+    for (text, words) in [
+        ("{name: ls, arguments: {}, tool: \"ls\"}", "`ls` is no JSON value"),
+        ("{“name”: \"ls\", \"arguments\": {}}", "U+201C"),
+        ("{\"name\"：\"ls\", \"arguments\": {}}", "U+FF1A"),
+        ("{`name`: `ls`, `arguments`: {}}", "backtick"),
+        ("{&quot;name&quot;:&quot;ls&quot;,&quot;arguments&quot;:{}}", "&quot;"),
+        ("{\"name\": \"rm\", \"arguments\": {\"path\": f\"{home}\"}}", "a string of Python"),
+        ("{\"tool\":\"ls\",\"name\":\"other\",\"args\":{}}", "in two places"),
+        ("{\"tool\":\"other\",\"name\":\"ls\",\"args\":{}}", "in two places"),
+        ("{\"tool\":\"ls\",\"tool\":\"other\",\"args\":{}}", "twice"),
+        ("```python\n{'name': 'ls', 'arguments': {}}\n```", "in a block of python"),
+        ("So:\n```js\n[{name: 'ls', arguments: {}}]\n```\n", "in a block of js"),
+        ("{\"tool\":\"ls\",\"args\":{}}\n\nObservation: {\"ok\":true}", "no tool gave"),
+        ("Action: ls\nAction Input: {}\nObservation: it worked", "no tool gave"),
+        (
+            "<tool_call>{\"name\":\"ls\",\"arguments\":{}}</tool_call>\n<tool_response>\n3",
+            "no tool gave",
+        ),
+        ("{\"tool\":\"ls\",\"args\":{}}\n**Tool output**: none", "no tool gave"),
+        (
+            "Action: ls\nAction Input: {}\nThought: x\nAction: ls\nAction Input: {}",
+            "separate calls",
+        ),
+        ("ls({})", "programming language"),
+        ("<invoke name=\"rm\"><parameter name=\"path\">/tm", "cut off"),
+        ("{name: 'rm', arguments: {path: '/tm", "cut off"),
+        ("{\"tool\":\"rm\", // the\n \"args\":{\"path\":\"/tm", "cut off"),
+    ] {
+        let told = told(text);
+        assert!(told.starts_with("unclear") && told.contains(words), "{text}: {told}");
+    }
+}
+
+#[test]
+fn a_call_in_the_text_of_a_message_that_was_cut_off_does_not_run() {
+    let cut = |text: &str| search_cut(text, "the message was cut off: send it again", &find);
+    let Reading::Unclear(unclear) = cut("{\"tool\":\"rm\",\"args\":{\"path\":\"p\"}}") else {
+        panic!("a call of a message that was cut off was read");
+    };
+    assert!(unclear.message.ends_with("the message was cut off: send it again"));
+    assert_eq!(unclear.send, json!({"name": "rm", "arguments": {"path": "<string>"}}));
+    assert!(matches!(cut("{\"tool\":\"rm\",\"args\":{\"pa"), Reading::Unclear(_)));
+    assert_eq!(cut("The answer is"), Reading::Prose);
 }
 
 #[test]
@@ -299,6 +351,12 @@ fn depth_and_length_cost_a_bounded_time() {
         deep("```json\n{", ""),
         deep("```\n", ""),
         deep("(", ")"),
+        deep("{// ", ""),
+        deep("{/*", ""),
+        deep("{“name”:", ""),
+        deep("{name: 'rm', ", ""),
+        deep("<invoke name=", ""),
+        deep("```python\n{", ""),
         deep("[{", ""),
         format!("{{\"name\":\"ls\",\"arguments\":{}}}", deep("[", "]")),
         format!("\"{}\"", "\\\"".repeat(100_000)),

@@ -41,6 +41,17 @@ static AFTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(words).ok()
 });
 
+/// Bytes after a call in which such a result is looked for.
+const MAX_AFTER: usize = 4096;
+
+/// What a model writes above a result, which only the tool can give.
+static RESULT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let words = r"(?imx) ^ [\ \t>*_\#]*
+        ( (observation|(tool|function|api|action)[\ _](result|response|output|results)) [*_]* \s* [:：] \s* \S
+        | <(observation|tool_response|tool_result|function_results|function_result)> )";
+    Regex::new(words).ok()
+});
+
 /// Why a call may not be meant; `None` where it is.
 pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
     if found.is_whole(text) {
@@ -52,6 +63,9 @@ pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
         // Without its words the rule cannot be applied, so everything is in doubt.
         words.as_ref().is_none_or(|words| words.is_match(text))
     };
+    if says(&RESULT, after.get(..after.floor_char_boundary(MAX_AFTER)).unwrap_or(after)) {
+        return Some("a result stands after it that no tool gave");
+    }
     let sentence = last_sentence(before);
     if sentence.trim_end().ends_with(['?', '？']) {
         return Some("a question stands before it");

@@ -12,6 +12,7 @@ use super::shape::{Shape, shape};
 use super::value::{self, Value};
 use super::{Known, Tools};
 use crate::native::raw::Stop;
+use crate::schema::{FlawKind, flaw};
 
 /// More than these are never run, so no more are looked for.
 const MAX_FOUND: usize = 64;
@@ -20,7 +21,7 @@ const MAX_LOOKUPS: usize = 64;
 /// Bytes after the start of a broken value in which its tool's name is looked for.
 const MAX_HEAD: usize = 4096;
 /// Languages of a fenced block that can be a call.
-const LANGUAGES: [&str; 15] = [
+const LANGUAGES: [&str; 13] = [
     "",
     "json",
     "json5",
@@ -33,10 +34,10 @@ const LANGUAGES: [&str; 15] = [
     "function",
     "function_call",
     "action",
-    "python",
-    "py",
     "text",
 ];
+/// Languages in which something like a call is a piece of a program.
+const PROGRAMS: [&str; 5] = ["python", "py", "python3", "javascript", "js"];
 
 /// Parts of a text that show what a tool gave, or what could be.
 const SHOWN: [(&str, &str); 6] = [
@@ -50,7 +51,7 @@ const SHOWN: [(&str, &str); 6] = [
 
 /// The name of a tool in something that begins like a call.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let text = r#"\b(?:name|tool|tool_name|function|function_name|action)["'”]?\s*:\s*["'“]([^"'”\\\s]{1,128})["'”]"#;
+    let text = r#"\b(?:name|tool|tool_name|function|function_name|action)(?:["'“”`]|&quot;)?\s*[:：]\s*(?:["'“”`]|&quot;)([^"'“”`&\\\s]{1,128})(?:["'“”`]|&quot;)"#;
     Regex::new(text).ok()
 });
 
@@ -134,9 +135,9 @@ impl<'t, 'a> Finder<'t, 'a> {
             Shape::Final(answer, json) => {
                 Some(What::Final { answer: answer.clone(), json: json.clone() })
             }
-            Shape::Broken(name, why) | Shape::Odd(name, why) => {
+            Shape::Broken(names, why) | Shape::Odd(names, why) => {
                 let odd = matches!(shaped, Shape::Odd(..));
-                let tool = self.tool(name)?;
+                let tool = names.iter().find_map(|name| self.tool(name))?;
                 let why = format!(
                     "found something like a call of `{}`, but {why}, so it did not run: send one \
                      JSON object of `name` and `arguments`, and nothing else",
@@ -179,7 +180,7 @@ impl<'t, 'a> Finder<'t, 'a> {
     pub(super) fn broken(&mut self, stop: Stop, end: Option<usize>, quoted: bool) {
         let start = self.at;
         let length = self.rest().len();
-        let what = if quoted { None } else { self.meant(stop) };
+        let what = if quoted { None } else { self.meant(stop, end) };
         let is_meant = what.is_some();
         if let Some(what) = what {
             self.push(start, self.text.len(), what);
@@ -192,12 +193,12 @@ impl<'t, 'a> Finder<'t, 'a> {
     }
 
     /// What the broken value at hand was meant to be.
-    fn meant(&mut self, stop: Stop) -> Option<What> {
+    fn meant(&mut self, stop: Stop, end: Option<usize>) -> Option<What> {
         let rest = self.rest();
         let head = rest.get(..rest.floor_char_boundary(MAX_HEAD)).unwrap_or_default();
         // What does not even begin like an object, or an array of them, is a brace in prose.
         let inner = head.get(1..)?.trim_start();
-        let begins = inner.starts_with(['\'', '{', '“', '"'])
+        let begins = inner.starts_with(['\'', '{', '“', '”', '"', '`', '/', '#', '&'])
             || ["name", "tool", "function", "action"].iter().any(|key| inner.starts_with(key));
         let head = if begins { head } else { "" };
         self.budget = self.budget.saturating_sub(head.len());
@@ -209,18 +210,22 @@ impl<'t, 'a> Finder<'t, 'a> {
             .collect();
         let tool = names.into_iter().find_map(|name| self.tool(name));
         let Some(tool) = tool else { return stop.cut.then_some(What::Weak) };
-        let (line, column) = place(rest, stop.at);
-        let why = match stop.cut {
-            true => format!(
+        let whole = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.budget = self.budget.saturating_sub(whole.len());
+        let flaw = if stop.cut { None } else { flaw(whole) };
+        let cut = stop.cut || flaw.as_ref().is_some_and(|flaw| flaw.kind == FlawKind::Truncated);
+        let why = match (cut, flaw) {
+            (true, _) => format!(
                 "found a call of `{}` that ends before its JSON does: it was cut off, so it did not \
                  run; send it again, complete and shorter",
                 tool.name
             ),
-            false => format!(
-                "found something like a call of `{}`, but it is no JSON (its line {line}, column \
-                 {column}), so it did not run: send one JSON object with every quote and line break \
-                 inside a string escaped, and nothing else",
-                tool.name
+            (false, flaw) => format!(
+                "found something like a call of `{}`, but it is no JSON: {}; so it did not run: send \
+                 one JSON object with every quote and line break inside a string escaped, and nothing \
+                 else",
+                tool.name,
+                flaw.map_or_else(String::new, |flaw| flaw.to_string()),
             ),
         };
         Some(What::Broken { why, tool: Some(tool) })
@@ -294,7 +299,11 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     /// A fenced block, after the line that opens it.
     fn block(&mut self, start: usize, fence: &Fence<'_>) {
-        if !LANGUAGES.contains(&fence.language.to_ascii_lowercase().as_str()) {
+        let language = fence.language.to_ascii_lowercase();
+        if PROGRAMS.contains(&language.as_str()) {
+            return self.program(start, fence);
+        }
+        if !LANGUAGES.contains(&language.as_str()) {
             self.at += fence.length(self.rest());
             return;
         }
@@ -336,19 +345,33 @@ impl<'t, 'a> Finder<'t, 'a> {
         self.at += fence.length(self.rest());
     }
 
+    /// A block of a programming language. One that is nothing but a call is meant as one, and is not
+    /// run: it may as well be a piece of a program.
+    fn program(&mut self, start: usize, fence: &Fence<'_>) {
+        let rest = self.rest();
+        let length = fence.length(rest);
+        let inner = rest.get(..length).unwrap_or_default().trim_start();
+        if inner.starts_with(['{', '['])
+            && let Value::Whole(json, taken) = value::at(inner, &mut self.budget)
+            && fence.closes(inner.get(taken..).unwrap_or_default()).is_some()
+            && let Some(What::Calls { tool: Some(tool), .. }) = self.what(&json)
+        {
+            let why = format!(
+                "found a call of `{}` in a block of {}, which is not run: send one JSON object of \
+                 `name` and `arguments`, and nothing else",
+                tool.name, fence.language
+            );
+            self.push(start, start, What::Broken { why, tool: Some(tool) });
+        }
+        self.at += length;
+    }
+
     /// Whatever follows in its block, the value begins at its own place.
     fn last_from(&mut self, at: usize) {
         if let Some(last) = self.found.last_mut() {
             last.at = at;
         }
     }
-}
-
-/// Line and character of a place, each from 1.
-fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..text.floor_char_boundary(at)).unwrap_or_default();
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 /// Bytes of what a model thought before it answered.

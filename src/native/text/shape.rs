@@ -74,10 +74,10 @@ pub(super) enum Shape {
     Calls(Vec<Wanted>),
     /// The answer, and the value that holds it.
     Final(String, String),
-    /// Something like a call of that tool, and what is wrong with it.
-    Broken(String, &'static str),
+    /// Something like a call of the first of these that is a tool, and what is wrong with it.
+    Broken(Vec<String>, &'static str),
     /// The same, but it may as well be data.
-    Odd(String, &'static str),
+    Odd(Vec<String>, &'static str),
     Data,
 }
 
@@ -155,28 +155,45 @@ impl<'t> Members<'t> {
     }
 }
 
+impl Members<'_> {
+    /// Leaves out names that say nothing more: a mere word for a call, and one name said twice.
+    fn settle_names(&mut self) {
+        if self.names.len() > 1 {
+            self.names.retain(|(key, name)| key != "action" || !MERE.contains(&name.as_str()));
+        }
+        let first = self.names.first().map(|(_, name)| name.clone());
+        if !self.twice && self.names.iter().all(|(_, name)| Some(name) == first.as_ref()) {
+            self.names.truncate(1);
+        }
+    }
+}
+
 fn object(json: &str, level: usize) -> Shape {
     let mut members = Members::of(json);
     if let Some(answer) = answer(json, &members) {
         return Shape::Final(answer, json.to_owned());
     }
-    if members.names.len() > 1 {
-        members.names.retain(|(key, name)| key != "action" || !MERE.contains(&name.as_str()));
-    }
+    members.settle_names();
     let Members { names, arguments, wrapped, other, twice } = members;
     if let ([wrapped], true, true) = (wrapped.as_slice(), arguments.is_empty(), other.is_empty()) {
         let mere = names.iter().all(|(_, name)| MERE.contains(&name.as_str()));
         return if mere && !twice { shape_at(wrapped, level + 1) } else { Shape::Data };
     }
-    let [(key, name)] = names.as_slice() else { return Shape::Data };
+    let told = || names.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>();
+    let [(key, name)] = names.as_slice() else {
+        let meant =
+            names.len() > 1 && arguments.len() == 1 && other.is_empty() && wrapped.is_empty();
+        let why = if twice { "it has one member twice" } else { "it names the tool in two places" };
+        return if meant { Shape::Broken(told(), why) } else { Shape::Data };
+    };
     if !other.is_empty() || !wrapped.is_empty() {
         let described = other.iter().any(|(key, _)| key == "description");
         return match arguments.as_slice() {
-            [_] if !described => Shape::Odd(name.clone(), "it has other members beside"),
+            [_] if !described => Shape::Odd(told(), "it has other members beside"),
             _ => Shape::Data,
         };
     }
-    let broken = |why| Shape::Broken(name.clone(), why);
+    let broken = |why| Shape::Broken(told(), why);
     match arguments.as_slice() {
         _ if twice => broken("it has one member twice"),
         [arguments] if is_definition(arguments) => Shape::Data,

@@ -3,6 +3,7 @@
 //! - `<tool_call>{..}</tool_call>` (Hermes, Qwen), also `<function_call>`, `<tool_calls>` and
 //!   `<|tool_call|>` (Granite, Phi)
 //! - `<function=NAME>{..}</function>` (Llama), and there `<parameter=NAME>text</parameter>` (Qwen Coder)
+//! - `<invoke name="NAME">`, and there `<parameter name="NAME">text</parameter>`
 //! - `[TOOL_CALLS][{..}]` and `[TOOL_CALLS]NAME[ARGS]{..}` (Mistral), `functools[{..}]` (Phi)
 //! - `<|python_tag|>{..}` (Llama)
 //! - `<|channel|>commentary to=functions.NAME ..<|message|>{..}` (gpt-oss)
@@ -25,7 +26,16 @@ const PAIRS: [(&str, &str); 5] = [
     ("<|python_tag|>", "<|eom_id|>"),
 ];
 const MISTRAL: &str = "[TOOL_CALLS]";
-const FUNCTION: &str = "<function=";
+/// How a call with parameters of its own opens and closes, and its parameters.
+struct Form {
+    open: &'static str,
+    close: &'static str,
+    parameter: &'static str,
+}
+const FORMS: [Form; 2] = [
+    Form { open: "<function=", close: "</function>", parameter: "<parameter=" },
+    Form { open: "<invoke name=", close: "</invoke>", parameter: "<parameter name=" },
+];
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 /// Bytes in which a mark has to be complete.
@@ -40,8 +50,8 @@ impl Finder<'_, '_> {
         let taken = if let Some((open, close)) = pair {
             self.at += open.len();
             self.tagged(start, close)
-        } else if rest.starts_with(FUNCTION) {
-            self.function(start)
+        } else if let Some(form) = form_of(rest) {
+            self.function(start, form)
         } else if rest.starts_with(MISTRAL) {
             self.at += MISTRAL.len();
             self.mistral(start)
@@ -80,10 +90,11 @@ impl Finder<'_, '_> {
     fn tagged(&mut self, start: usize, close: &str) -> bool {
         self.skip_space();
         self.skip_fence();
-        let taken = match self.rest() {
-            rest if rest.starts_with(FUNCTION) => self.function(start),
-            rest if rest.starts_with(['{', '[', '"']) => self.json(start),
-            rest => self.named_line(start, rest),
+        let rest = self.rest();
+        let taken = match form_of(rest) {
+            Some(form) => self.function(start, form),
+            None if rest.starts_with(['{', '[', '"']) => self.json(start),
+            None => self.named_line(start, rest),
         };
         if !taken {
             return false;
@@ -156,10 +167,10 @@ impl Finder<'_, '_> {
         true
     }
 
-    /// `<function=NAME>` with JSON or parameters in it.
-    fn function(&mut self, start: usize) -> bool {
+    /// `<function=NAME>` and its like, with JSON or parameters in it.
+    fn function(&mut self, start: usize, form: &Form) -> bool {
         let rest = self.rest();
-        let inner = rest.strip_prefix(FUNCTION).unwrap_or(rest);
+        let inner = rest.strip_prefix(form.open).unwrap_or(rest);
         let split = head(inner).find('>').and_then(|at| inner.split_at_checked(at));
         let Some((name, body)) = split else { return false };
         let body = body.strip_prefix('>').unwrap_or(body);
@@ -168,7 +179,7 @@ impl Finder<'_, '_> {
             return false;
         }
         self.at = self.text.len() - body.len();
-        let (inner, cut) = match body.split_once("</function>") {
+        let (inner, cut) = match body.split_once(form.close) {
             Some((inner, _)) => (inner, false),
             None => (body, true),
         };
@@ -193,10 +204,10 @@ impl Finder<'_, '_> {
             }
         } else {
             self.at += inner.len();
-            parameters(inner)
+            parameters(inner, form.parameter)
         };
-        if self.rest().starts_with("</function>") {
-            self.at += "</function>".len();
+        if self.rest().starts_with(form.close) {
+            self.at += form.close.len();
         } else if !self.rest().is_empty() {
             self.note(start, "found text beside the arguments of a marked call, so it did not run");
             return true;
@@ -313,15 +324,19 @@ const fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
+fn form_of(text: &str) -> Option<&'static Form> {
+    FORMS.iter().find(|form| text.starts_with(form.open))
+}
+
 /// `<parameter=NAME>text</parameter>`, any number of times, as one JSON object of strings. The line
 /// breaks next to the marks are theirs.
-fn parameters(text: &str) -> Option<String> {
+fn parameters(text: &str, open: &str) -> Option<String> {
     let mut arguments = Map::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let (name, after) = rest.strip_prefix("<parameter=")?.split_once('>')?;
+        let (name, after) = rest.strip_prefix(open)?.split_once('>')?;
         let (value, after) = after.split_once("</parameter>")?;
-        if value.contains("<parameter=") {
+        if value.contains(open) {
             return None;
         }
         let value = value.strip_prefix('\n').unwrap_or(value);

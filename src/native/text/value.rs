@@ -37,26 +37,40 @@ pub(super) fn at<'t>(text: &'t str, budget: &mut usize) -> Value<'t> {
     }
 }
 
-/// Bytes to the bracket that closes the one `text` begins with, quotes of both kinds considered.
+/// Bytes to the bracket that closes the one `text` begins with, quotes of all kinds and comments
+/// considered.
 fn close(text: &str, budget: &mut usize) -> Option<usize> {
     let mut open = Vec::new();
     let mut quote = None;
     // Whether a quote may begin here: an apostrophe inside a word begins none.
     let mut begins = false;
     let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        *budget = budget.checked_sub(1)?;
-        match (quote, byte) {
+    let mut comment_to = 0;
+    for (at, c) in text.char_indices() {
+        *budget = budget.checked_sub(c.len_utf8())?;
+        if at < comment_to {
+            continue;
+        }
+        match (quote, c) {
             _ if escaped => escaped = false,
-            (Some(_), b'\\') => escaped = true,
-            (Some(end), byte) if byte == end => quote = None,
+            (Some(_), '\\') => escaped = true,
+            (Some(end), c) if c == end => quote = None,
             (Some(_), _) => {}
-            (None, b'"' | b'\'') if begins => quote = Some(byte),
-            (None, b'{') => open.push(b'}'),
-            (None, b'[') => open.push(b']'),
-            (None, b'(') => open.push(b')'),
-            (None, b'}' | b']' | b')') => {
-                if open.pop()? != byte {
+            (None, '"' | '\'') if begins => quote = Some(c),
+            (None, '“') if begins => quote = Some('”'),
+            (None, '/' | '#') => {
+                let rest = text.get(at..)?;
+                let Some(length) = comment(rest) else {
+                    *budget = budget.saturating_sub(rest.len());
+                    return None;
+                };
+                comment_to = at + length;
+            }
+            (None, '{') => open.push('}'),
+            (None, '[') => open.push(']'),
+            (None, '(') => open.push(')'),
+            (None, '}' | ']' | ')') => {
+                if open.pop()? != c {
                     return None;
                 }
                 if open.is_empty() {
@@ -65,11 +79,23 @@ fn close(text: &str, budget: &mut usize) -> Option<usize> {
             }
             _ => {}
         }
-        if quote.is_none() && !byte.is_ascii_whitespace() {
-            begins = matches!(byte, b'{' | b'[' | b'(' | b',' | b':');
+        if at >= comment_to && quote.is_none() && !c.is_whitespace() {
+            begins = matches!(c, '{' | '[' | '(' | ',' | ':' | '，' | '：');
         }
     }
     None
+}
+
+/// Bytes of the comment that `text` begins with; none where it is another thing, nothing where it
+/// does not end.
+fn comment(text: &str) -> Option<usize> {
+    if text.starts_with("/*") {
+        return text.find("*/").map(|at| at + 2);
+    }
+    if text.starts_with("//") || text.starts_with('#') {
+        return text.find('\n');
+    }
+    Some(0)
 }
 
 /// The text inside a JSON string that is the whole of `text` and holds an object or an array; at most

@@ -72,6 +72,24 @@ fn digits_and_escapes_survive() {
 }
 
 #[test]
+fn bounds_and_lists_compare_exactly_beyond_what_a_float_holds() {
+    for (schema, fits, does_not) in [
+        (r#"{"maximum":18446744073709551616}"#, "18446744073709551616", "18446744073709551617"),
+        (r#"{"minimum":18446744073709551617}"#, "18446744073709551617", "18446744073709551616"),
+        (r#"{"exclusiveMaximum":1e25}"#, "9999999999999999999999999", "1e25"),
+        (r#"{"minimum":-18446744073709551617}"#, "-18446744073709551617", "-18446744073709551618"),
+        (r#"{"maximum":0.1}"#, "0.1", "0.10000000000000000001"),
+        (r#"{"enum":[18446744073709551617]}"#, "18446744073709551617", "18446744073709551616"),
+        (r#"{"multipleOf":3}"#, "18446744073709551618", "18446744073709551617"),
+    ] {
+        let schema = || one(serde_json::from_str(schema).unwrap());
+        let given = |number: &str| format!(r#"{{"v":{number}}}"#);
+        assert!(check(schema(), &given(fits)).is_ok(), "{fits} fits {}", schema());
+        assert!(check(schema(), &given(does_not)).is_err(), "{does_not} fits not {}", schema());
+    }
+}
+
+#[test]
 fn size_and_depth_are_bounded_and_fast() {
     let schema = || one(json!({"type": "array"}));
     let deep = |open: &str, count: usize| open.repeat(count);

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{check, kinds, message, one, tool, violations};
-use crate::call::Code;
+use crate::call::{Code, Dialect};
+use crate::catalog::exported_keys;
 use crate::schema::Schemas;
 
 #[test]
@@ -210,4 +211,35 @@ fn output_is_checked_against_its_own_schema() {
     assert_eq!(schemas.check_output(&tool, &json!({"n": 1})), Ok(()));
     let found = schemas.check_output(&tool, &json!({"m": 1})).unwrap_err();
     assert_eq!(found[0].pointer, "/n");
+}
+
+#[test]
+fn a_model_is_told_of_arguments_under_the_names_that_it_knows() {
+    let tool = tool(json!({
+        "type": "object", "required": ["filter[name]"], "additionalProperties": false,
+        "properties": {
+            "filter[name]": {"type": "string"},
+            "page[size]": {"type": "integer"},
+            "sort": {"enum": ["page[size]", "name"]},
+        },
+    }));
+    let (schemas, _) = Schemas::compile(&[Arc::new(tool.clone())]);
+    let told = |dialect, given: &str| {
+        let error = schemas.check_in(dialect, &tool, given).unwrap_err();
+        violations(&error).into_iter().map(|one| (one.pointer, one.message)).collect::<Vec<_>>()
+    };
+    let keys = exported_keys(&tool, Dialect::Anthropic);
+    let (name, size) = (&keys["filter[name]"], &keys["page[size]"]);
+    let given = format!(r#"{{"{size}": "many", "sort": "x"}}"#);
+    let seen = told(Some(Dialect::Anthropic), &given);
+    let places: Vec<&str> = seen.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    for key in [name, size] {
+        assert!(places.contains(&format!("/{key}").as_str()), "{places:?}");
+        assert!(seen.iter().any(|(_, message)| message.contains(&format!("`/{key}`"))), "{seen:?}");
+    }
+    // A value that is spelled like an argument stays what it is.
+    assert!(seen.iter().any(|(_, message)| message.contains("`page[size]`")), "{seen:?}");
+    assert!(seen.iter().all(|(_, message)| !message.contains("filter[name]")), "{seen:?}");
+    let own = told(None, r#"{"page[size]": "many"}"#);
+    assert!(own.iter().any(|(pointer, _)| pointer == "/filter[name]"), "{own:?}");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{OMIT, Restorer, decode, item_of};
+use super::{OMIT, Restorer, decode, item_of, listed};
 use crate::call::Dialect;
 use crate::catalog::dialect::copy::is_nullable;
 use crate::catalog::dialect::view::{Types, list, properties, referred, required};
@@ -24,7 +24,8 @@ impl Restorer<'_> {
             return true;
         }
         if let (Value::String(text), Dialect::Gemini) = (value, self.dialect)
-            && let Some(meant) = decode(text, self.types_of(map), depth)
+            && let Some(meant) =
+                listed(self.root, map, text).or_else(|| decode(text, self.types_of(map), depth))
         {
             return self.fits_map(map, &meant, depth);
         }

@@ -47,9 +47,16 @@ fn calls_of_types_in_lists_come_back_as_they_were_meant() {
         restore(&tool, Dialect::Gemini, json!({"size": "4", "n": "12"})),
         json!({"size": 4, "n": 12})
     );
-    // A text stays one where the tool takes texts.
-    let call = json!({"c": "1"});
-    assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    assert_eq!(restore(&tool, Dialect::Gemini, json!({"c": "1"})), json!({"c": 1}));
+    // A text stays one where the tool takes it.
+    let tool = with(json!({
+        "c": {"enum": [1, "1", true, "auto"]}, "any": {"type": ["integer", "string"]},
+        "of": {"anyOf": [{"enum": [1]}, {"type": "string"}]},
+    }));
+    for call in [json!({"c": "1"}), json!({"c": "2"}), json!({"any": "1"}), json!({"of": "1"})] {
+        assert_eq!(restore(&tool, Dialect::Gemini, call.clone()), call);
+    }
+    assert_eq!(restore(&tool, Dialect::Gemini, json!({"c": "true"})), json!({"c": true}));
 }
 
 #[test]
