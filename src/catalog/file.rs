@@ -33,12 +33,26 @@ pub(super) fn read_text(path: &Path) -> Result<String, Fault> {
         return Err(Fault::new("", message));
     }
     let bytes = std::fs::read(path).map_err(fail)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| Fault::new("", format!("is not UTF-8: {}", error.utf8_error())))?;
+    let text = match bytes.as_slice() {
+        // What Windows writes; YAML asks for it too.
+        [0xff, 0xfe, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_le_bytes)?,
+        [0xfe, 0xff, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_be_bytes)?,
+        _ => String::from_utf8(bytes)
+            .map_err(|error| Fault::new("", format!("is not UTF-8: {}", error.utf8_error())))?,
+    };
     match text.strip_prefix('\u{feff}') {
         Some(rest) => Ok(rest.to_owned()),
         None => Ok(text),
     }
+}
+
+/// UTF-16 behind its mark.
+fn wide(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Fault> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let text = String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>());
+    text.ok()
+        .filter(|_| rest.is_empty())
+        .ok_or_else(|| Fault::new("", "is neither UTF-8 nor valid UTF-16"))
 }
 
 /// Parses TOML; a key that is not known is named with the nearest known one.

@@ -166,7 +166,15 @@ impl HttpTarget {
         let mut parts = Vec::new();
         for parameter in self.at(place) {
             if let Some(value) = present(arguments, parameter) {
-                parts.extend(write(parameter, value)?);
+                let pairs = write(parameter, value)?;
+                if value.is_object() {
+                    let others = self.at(place).map(|other| other.name.as_str());
+                    let fixed = self.query.split('&').filter_map(|pair| pair.split('=').next());
+                    let fixed = fixed.filter(|name| place == Place::Query && !name.is_empty());
+                    let others = others.filter(|name| *name != parameter.name).chain(fixed);
+                    style::check_pairs(parameter, &pairs, others)?;
+                }
+                parts.extend(pairs);
             }
         }
         Ok(parts)

@@ -10,10 +10,12 @@ mod flatten;
 mod names;
 mod operation;
 mod parameters;
+mod placeholders;
 mod refs;
 mod remote;
 mod report;
 mod schema;
+mod security;
 mod servers;
 mod swagger;
 mod yaml;
@@ -71,6 +73,8 @@ pub(super) struct Settings {
     pub(super) max_schema: Option<usize>,
     /// Hosts that other files may be fetched from.
     pub(super) references: Allowed,
+    /// Offers the keys of security schemes as arguments too.
+    pub(super) keys: bool,
 }
 
 /// What came of a document.
@@ -98,6 +102,10 @@ struct Candidate<'a> {
     id: Option<&'a str>,
     method: String,
     path: &'a str,
+    /// Other operations have the same id.
+    shared: bool,
+    /// The document does not write the method in lower case.
+    odd: bool,
 }
 
 impl Candidate<'_> {
@@ -228,6 +236,7 @@ fn enter(
                 method: candidate.method.clone(),
                 path: candidate.path.to_owned(),
                 adapted: std::mem::take(&mut draft.notes),
+                needs: draft.needs.take(),
             });
             Some(Found { name, operation, draft })
         }
@@ -245,6 +254,16 @@ fn make<'a>(
     (settings, room): (&Settings, usize),
 ) -> Result<Draft, Note> {
     let mut converter = Converter::new(document, Direction::Request, room);
+    converter.offers_keys = settings.keys;
+    if candidate.shared {
+        let message =
+            "is the id of several operations; each tool is named by it, its method and path";
+        converter.note(&candidate.operation, "operationId", message);
+    }
+    if candidate.odd {
+        let message = "stands under a method that is not written in lower case; taken as meant";
+        converter.note(&candidate.operation, "", message);
+    }
     if candidate.method == "TRACE" {
         let message = "is a TRACE operation, which would send secrets back";
         return Err(converter.reason(&candidate.operation, message));
@@ -289,11 +308,15 @@ fn gather<'a>(
                 continue;
             }
         };
-        for method in METHODS {
-            let Some(operation) = item.get(method) else {
+        for (key, operation) in methods(&item) {
+            let method = key.to_ascii_uppercase();
+            let odd = key.bytes().any(|b| b.is_ascii_uppercase());
+            if odd && item.get(&key.to_ascii_lowercase()).is_some() {
+                let place = document.describe(operation.file, &operation.pointer);
+                let message = "stands beside the same method in lower case, which is used";
+                skip(format!("{key} {path}"), Note::new(place, message));
                 continue;
-            };
-            let method = method.to_ascii_uppercase();
+            }
             match document.follow_refs(operation) {
                 Ok(other) if !other.value.is_object() => {
                     let place = document.describe(other.file, &other.pointer);
@@ -305,27 +328,40 @@ fn gather<'a>(
                     operation,
                     method,
                     path,
+                    shared: false,
+                    odd,
                 }),
                 Err(reason) => skip(format!("{method} {path}"), reason),
             }
         }
     }
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for id in candidates.iter().filter_map(|candidate: &Candidate<'_>| candidate.id) {
+        *uses.entry(id).or_default() += 1;
+    }
+    for candidate in &mut candidates {
+        let count = candidate.id.and_then(|id| uses.get(id));
+        candidate.shared = count.is_some_and(|count| *count > 1);
+    }
     candidates
+}
+
+/// The operations of a path item, in the order of [`METHODS`].
+fn methods<'a>(item: &Spot<'a>) -> Vec<(&'a str, Spot<'a>)> {
+    let place = |key: &str| METHODS.iter().position(|method| key.eq_ignore_ascii_case(method));
+    let known = item.members().filter(|(_, spot)| !spot.value.is_null());
+    let mut found: Vec<_> = known.filter(|(key, _)| place(key).is_some()).collect();
+    found.sort_by_key(|(key, _)| place(key));
+    found
 }
 
 /// The name of each operation, in the same order.
 fn name_all(candidates: &[Candidate<'_>], prefix: &str) -> Vec<String> {
-    let mut uses: HashMap<&str, usize> = HashMap::new();
-    for id in candidates.iter().filter_map(|candidate| candidate.id) {
-        *uses.entry(id).or_default() += 1;
-    }
     let name = |candidate: &Candidate<'_>| {
         let (method, path) = (candidate.method.as_str(), candidate.path);
         match candidate.id {
             None => names::from_path(prefix, method, path),
-            Some(id) if uses.get(id).is_some_and(|count| *count > 1) => {
-                names::from_shared_id(prefix, id, method, path)
-            }
+            Some(id) if candidate.shared => names::from_shared_id(prefix, id, method, path),
             Some(id) => names::from_id(prefix, id),
         }
     };

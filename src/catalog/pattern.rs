@@ -14,6 +14,16 @@ pub(super) enum Pattern {
     No(&'static str),
 }
 
+/// What stands between the slashes of a pattern that is written as a literal of JavaScript, and its
+/// flags; `None` for one whose slashes may be meant.
+pub(super) fn literal(pattern: &str) -> Option<(&str, &str)> {
+    let (inside, flags) = pattern.strip_prefix('/')?.rsplit_once('/')?;
+    let plain = inside.starts_with('^') || inside.ends_with('$') || !flags.is_empty();
+    let known = flags.bytes().all(|flag| b"dgimsuvy".contains(&flag));
+    let whole = !inside.replace("\\/", "").contains('/');
+    (plain && known && whole && !inside.is_empty()).then_some((inside, flags))
+}
+
 /// Judges one pattern.
 pub(super) fn judge(pattern: &str) -> Pattern {
     if compiles(pattern) {

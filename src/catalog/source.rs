@@ -50,6 +50,10 @@ struct SourceFile {
     /// Most bytes of schemas that one tool's arguments refer to; what lies beyond takes any value.
     /// Default 256 KiB, and 8 KiB in a document of more than 2,000 operations.
     max_schema: Option<Size>,
+    /// Offers the keys of the document's security schemes as arguments. Off: they are the operator's,
+    /// who binds them as secrets of the profile.
+    #[serde(default)]
+    keys_as_arguments: bool,
     /// Checks answers against the document's response schemas. Off, as many documents are wrong.
     #[serde(default)]
     check_output: bool,
@@ -121,6 +125,7 @@ pub(super) fn parse(
         include: std::mem::take(&mut file.include),
         exclude: std::mem::take(&mut file.exclude),
         responses: file.check_output,
+        keys: file.keys_as_arguments,
         references: Allowed::parse(&file.references)
             .map_err(|why| Fault::new("references", why))?,
         max_operations: file.max_operations,

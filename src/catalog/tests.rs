@@ -8,6 +8,7 @@ mod folder;
 mod kinds;
 mod linter;
 mod manner;
+mod meant;
 mod names;
 mod narrow;
 mod policies;
@@ -18,6 +19,7 @@ mod search;
 mod secrets;
 mod summary;
 mod swagger;
+mod unions;
 mod values;
 
 use serde_json::{Value, json};

@@ -177,7 +177,14 @@ impl Body {
             Format::Form => {
                 let mut pairs = Vec::new();
                 for (field, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
-                    pairs.extend(style::query(&field.parameter(), value)?);
+                    let parameter = field.parameter();
+                    let own = style::query(&parameter, value)?;
+                    let others = fields.iter().map(|other| other.name.as_str());
+                    let others = others.filter(|name| *name != field.name);
+                    if value.is_object() {
+                        style::check_pairs(&parameter, &own, others)?;
+                    }
+                    pairs.extend(own);
                 }
                 Ok(self.content(pairs.join("&").into_bytes()))
             }
@@ -193,8 +200,9 @@ impl Body {
                 .into_bytes(),
             Format::Bytes => decode(argument, value)?,
             Format::Form | Format::Multipart => {
-                let empty = Map::new();
-                let members = value.as_object().unwrap_or(&empty);
+                let members = value
+                    .as_object()
+                    .ok_or_else(|| Error::argument(argument, "is a form and must be an object"))?;
                 let fields: Vec<Field> = members.keys().map(|name| Field::plain(name)).collect();
                 return self.write(&fields, members);
             }

@@ -167,10 +167,32 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
     })
 }
 
+/// Refuses pairs of one parameter that bear the name of another one: the object whose members they
+/// are would say twice what a policy saw once.
+pub(super) fn check_pairs<'n>(
+    parameter: &Parameter,
+    pairs: &[String],
+    others: impl Iterator<Item = &'n str>,
+) -> Result<(), Error> {
+    let others: Vec<(&str, String)> = others.map(|other| (other, encode(other))).collect();
+    for pair in pairs {
+        let name = pair.split('=').next().unwrap_or_default();
+        if let Some((other, _)) = others.iter().find(|(_, encoded)| encoded == name) {
+            let reason =
+                format!("may have no member that is sent as `{other}`, which is another parameter");
+            return Err(Error::argument(&parameter.argument, reason));
+        }
+    }
+    Ok(())
+}
+
 /// A value's `name=value` pairs of the query string.
 pub(super) fn query(parameter: &Parameter, value: &Value) -> Result<Vec<String>, Error> {
     let set = if parameter.reserved { RESERVED } else { STRICT };
-    let encode_value = |text: &str| utf8_percent_encode(text, set).to_string();
+    let encode_value = |text: &str| match parameter.reserved {
+        true => keep_escapes(text),
+        false => utf8_percent_encode(text, set).to_string(),
+    };
     let name = encode(&parameter.name);
     if parameter.style == Style::DeepObject && !parameter.json {
         let mut pairs = Vec::new();
@@ -199,6 +221,20 @@ pub(super) fn query(parameter: &Parameter, value: &Value) -> Result<Vec<String>,
     })
 }
 
+/// A reserved value, in which escapes that are written already stay as they are (RFC 6570, 3.2.3).
+fn keep_escapes(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        kept.extend(utf8_percent_encode(before, RESERVED));
+        let digits = after.get(..2).filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+        kept.push_str(if digits.is_some() { "%" } else { "%25" });
+        rest = after;
+    }
+    kept.extend(utf8_percent_encode(rest, RESERVED));
+    kept
+}
+
 /// OpenAPI defines one level only; lists below it are written with their index.
 pub(super) fn deep(name: &str, value: &Value, pairs: &mut Vec<(String, String)>) {
     match value {
@@ -222,7 +258,20 @@ pub(super) fn deep(name: &str, value: &Value, pairs: &mut Vec<(String, String)>)
 
 /// A header's value. Headers know no encoding, so only visible ASCII, space and tab may stand.
 pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Error> {
-    let text = match (Values::read(parameter, value)?, parameter.explode) {
+    let values = Values::read(parameter, value)?;
+    let between = separator(parameter.style);
+    let parts: Vec<&str> = match &values {
+        Values::One(_) => Vec::new(),
+        Values::List(items) => items.iter().map(AsRef::as_ref).collect(),
+        Values::Map(members) => {
+            members.iter().flat_map(|(key, member)| [*key, member.as_ref()]).collect()
+        }
+    };
+    if parts.iter().any(|part| part.contains(between)) {
+        let reason = format!("goes into a header, where no item may hold `{between}`");
+        return Err(Error::argument(&parameter.argument, reason));
+    }
+    let text = match (values, parameter.explode) {
         (Values::Map(members), true) => members
             .iter()
             .map(|(key, member)| format!("{key}={member}"))
@@ -230,7 +279,7 @@ pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Err
             .join(","),
         (values, _) => match values.encoded(str::to_owned) {
             Values::One(text) => text.into_owned(),
-            Values::List(items) => items.join(separator(parameter.style)),
+            Values::List(items) => items.join(between),
             Values::Map(_) => String::new(),
         },
     };

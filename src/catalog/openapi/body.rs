@@ -30,8 +30,8 @@ pub(super) fn kind(media: &str) -> Kind {
     let base = media.split(';').next().unwrap_or_default().trim();
     let base = base.to_ascii_lowercase();
     match base.as_str() {
-        "application/json" => Kind::Json(0),
-        "*/*" | "application/*" => Kind::Json(1),
+        "application/json" | "text/json" | "application/x-json" | "text/x-json" => Kind::Json(0),
+        "*/*" | "application/*" | "application/*+json" => Kind::Json(1),
         // Of the patch types, the one whose body is the object itself.
         "application/merge-patch+json" => Kind::Json(2),
         "application/x-www-form-urlencoded" => Kind::Form,
@@ -239,6 +239,10 @@ pub(super) fn arrange<'a>(
             .collect();
         return Ok(Content::Fields(flat, wires));
     }
+    if format == Format::Form && !may_be_object(converter, &schema, 16) {
+        let message = "has a form body whose schema is no object, so that its fields have no names";
+        return Err(converter.reason(content, message));
+    }
     if format == Format::Multipart {
         let message = "has a multipart body that is no plain object, which is not supported";
         return Err(converter.reason(content, message));
@@ -247,6 +251,43 @@ pub(super) fn arrange<'a>(
         Content::All(schema)
     } else {
         Content::Whole(Some(schema))
+    })
+}
+
+/// Whether some value of a schema is an object, as far as types and values say.
+fn may_be_object<'a>(converter: &Converter<'a>, schema: &Spot<'a>, fuel: usize) -> bool {
+    let (Ok(schema), Some(fuel)) =
+        (converter.document.follow_refs(schema.clone()), fuel.checked_sub(1))
+    else {
+        return false;
+    };
+    let typed = match schema.value.get("type") {
+        Some(Value::String(name)) => name.eq_ignore_ascii_case("object"),
+        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
+        _ => true,
+    };
+    let any = |key: &str| match schema.get(key) {
+        Some(list) => list.items().any(|part| may_be_object(converter, &part, fuel)),
+        None => true,
+    };
+    let parts = schema.get("allOf");
+    let all = parts.iter().flat_map(Spot::items).all(|part| may_be_object(converter, &part, fuel));
+    typed && all && any("oneOf") && any("anyOf")
+}
+
+/// The schema of a form that is one argument: an object, as a form is names and values.
+pub(super) fn form<'a>(converter: &mut Converter<'a>, schema: &Spot<'a>) -> Result<Value, Reason> {
+    let made = converter.convert(schema)?;
+    if is_object(converter, schema, 16) {
+        return Ok(made);
+    }
+    converter.note(schema, "", "is the schema of a form; only objects are taken");
+    Ok(match made {
+        Value::Object(mut map) if !map.contains_key("$ref") => {
+            map.insert("type".to_owned(), "object".into());
+            Value::Object(map)
+        }
+        other => serde_json::json!({ "type": "object", "allOf": [other] }),
     })
 }
 

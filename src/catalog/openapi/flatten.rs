@@ -17,6 +17,31 @@ pub(super) struct Flat<'a> {
     pub(super) members: Vec<(&'a str, Spot<'a>)>,
     pub(super) required: BTreeSet<&'a str>,
     pub(super) hidden: BTreeSet<&'a str>,
+    /// Demanded, but declared nowhere.
+    pub(super) undeclared: Vec<&'a str>,
+    /// A part was closed, so that as written it refuses the other parts' members.
+    pub(super) closed_part: bool,
+}
+
+/// Stands for the schema of a member that is demanded only.
+static ANY: Value = Value::Bool(true);
+
+impl<'a> Flat<'a> {
+    /// Notes what was read as meant rather than as written.
+    pub(super) fn tell(&self, converter: &mut Converter<'a>) {
+        if let Some((_, spot)) = self.members.first().filter(|_| self.closed_part) {
+            let message = "a part of the body with `additionalProperties: false` refuses what the \
+                           other parts declare; read as all their members together, and no others";
+            converter.note(spot, "", message);
+        }
+        for (name, spot) in self.members.iter().filter(|(name, _)| self.undeclared.contains(name)) {
+            let message = format!(
+                "names `{name}`, which `properties` does not declare; taken as an argument of any \
+                 type"
+            );
+            converter.note(spot, "", message);
+        }
+    }
 }
 
 /// The members of a schema that is one plain object; `None` for everything else.
@@ -26,6 +51,13 @@ pub(super) fn flatten<'a>(converter: &Converter<'a>, schema: &Spot<'a>) -> Optio
     let hidden = flat.hidden.clone();
     flat.members.retain(|(name, _)| !hidden.contains(name));
     flat.required.retain(|name| !hidden.contains(name));
+    for name in &flat.required {
+        if !flat.members.iter().any(|(known, _)| known == name) {
+            let spot = Spot::new(schema.file, format!("{}/required", schema.pointer), &ANY);
+            flat.members.push((name, spot));
+            flat.undeclared.push(name);
+        }
+    }
     (!flat.members.is_empty()).then_some(flat)
 }
 
@@ -45,8 +77,7 @@ fn add<'a>(
             | "nullable" | "$id" | "$schema" | "$comment" | "format" => true,
             // The base of other schemas: a value may have their members too.
             "discriminator" => fuel + 1 < MAX_DEPTH || !converter.has_kinds(&schema),
-            // A part of an allOf that is closed would refuse the other parts' members.
-            "additionalProperties" => *value == Value::Bool(false) && fuel + 1 == MAX_DEPTH,
+            "additionalProperties" => *value == Value::Bool(false),
             // The mark is of the whole, which its members would lose.
             SENSITIVE => *value == Value::Bool(false),
             other => other.starts_with("x-"),
@@ -55,9 +86,8 @@ fn add<'a>(
             return None;
         }
     }
-    if schema.value.get("additionalProperties").is_some() && schema.value.get("allOf").is_some() {
-        return None;
-    }
+    let whole = fuel + 1 == MAX_DEPTH && schema.value.get("allOf").is_none();
+    flat.closed_part |= schema.value.get("additionalProperties").is_some() && !whole;
     let properties = converter.document.properties(&schema);
     for (name, member) in properties.iter().flat_map(Spot::members) {
         match flat.members.iter().find(|(known, _)| *known == name) {
@@ -67,7 +97,12 @@ fn add<'a>(
         }
     }
     let required = schema.value.get("required").and_then(Value::as_array);
-    flat.required.extend(required.into_iter().flatten().filter_map(Value::as_str));
+    flat.required.extend(required.iter().copied().flatten().filter_map(Value::as_str));
+    if required.is_none() && !converter.is_swagger() {
+        let demanded = |spot: &Spot<'_>| spot.value.get("required") == Some(&Value::Bool(true));
+        let own = properties.iter().flat_map(Spot::members).filter(|(_, spot)| demanded(spot));
+        flat.required.extend(own.map(|(name, _)| name));
+    }
     flat.hidden.extend(converter.hidden(&schema, 0));
     for part in schema.get("allOf").iter().flat_map(Spot::items) {
         add(converter, &part, flat, fuel)?;

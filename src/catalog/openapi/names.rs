@@ -1,5 +1,6 @@
-//! Names of tools and arguments. A tool's name is a function of its own operation only, so adding,
-//! removing or moving other operations never renames it; distinct operations never share one.
+//! Names of tools and arguments. A tool's name is a function of its own operation, so that other
+//! operations neither rename it nor share it. One exception: an id that a second operation takes is
+//! a plain name no more, as it would go to whichever stands first, and every policy with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

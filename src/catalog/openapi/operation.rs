@@ -9,9 +9,11 @@ use serde_json::{Map, Value, json};
 use super::body::{self, Content, Kind, Need, Plan, kind};
 use super::names::Arguments;
 use super::parameters::{self, Declared};
+use super::placeholders;
 use super::refs::Spot;
 use super::report::{Note, Reason};
 use super::schema::{Converter, Direction, SENSITIVE, is_sensitive, length};
+use super::security;
 use super::servers::{self, ServerSettings};
 use super::swagger;
 use crate::catalog::http::{
@@ -42,6 +44,8 @@ pub(in crate::catalog) struct Draft {
     /// Names the schemas and the target; empty until they are complete.
     pub(in crate::catalog) digest: String,
     pub(super) notes: Vec<Note>,
+    /// What the operator must give for it to work.
+    pub(super) needs: Option<Note>,
 }
 
 /// The schema of the arguments as it grows.
@@ -62,7 +66,8 @@ pub(super) fn draft<'a>(
     settings: &ServerSettings,
 ) -> Result<Draft, Reason> {
     let Subject { root, item, operation, method, path } = *subject;
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let template = placeholders::settle(converter, [item, operation], path)?;
+    let (path, query) = template.split_once('?').unwrap_or((&template, ""));
     check_path(converter, operation, (path, query))?;
     let server = servers::choose(converter, [operation, item, root], settings)?;
     let declared = parameters::read(converter, item, operation, (method, path))?;
@@ -103,6 +108,7 @@ pub(super) fn draft<'a>(
             manner: Box::default(),
         },
         digest: String::new(),
+        needs: security::tell(converter, operation),
         notes: std::mem::take(&mut converter.notes),
     })
 }
@@ -200,6 +206,8 @@ fn add_body<'a>(
             let name = arguments.invent("body", "body");
             let inner = match (plan.format, schema) {
                 (Format::Bytes, _) => json!({ "type": "string", "contentEncoding": "base64" }),
+                (Format::Form | Format::Multipart, None) => json!({ "type": "object" }),
+                (Format::Form, Some(schema)) => body::form(converter, schema)?,
                 (_, Some(schema)) => converter.convert(schema)?,
                 (Format::Text, None) => json!({ "type": "string" }),
                 (_, None) => json!({}),
@@ -236,6 +244,7 @@ fn add_fields<'a>(
     let Content::Fields(flat, wires) = &plan.content else {
         return Ok(Vec::new());
     };
+    flat.tell(converter);
     let mut fields = Vec::new();
     let mut needed = Vec::new();
     for ((name, member), wire) in flat.members.iter().zip(wires) {
@@ -334,7 +343,17 @@ fn close<'a>(
     Ok(schema)
 }
 
+/// The description, which says when the operation is deprecated.
 fn describe(converter: &mut Converter<'_>, subject: &Subject<'_, '_>) -> String {
+    let text = summarize(converter, subject);
+    if subject.operation.value.get("deprecated") != Some(&Value::Bool(true)) {
+        return text;
+    }
+    converter.note(subject.operation, "deprecated", "is deprecated; its description says so");
+    format!("Deprecated. {text}")
+}
+
+fn summarize(converter: &mut Converter<'_>, subject: &Subject<'_, '_>) -> String {
     let part = |key: &str| {
         let text = subject.operation.text(key).or_else(|| subject.item.text(key));
         text.map(str::trim).filter(|text| !text.is_empty())

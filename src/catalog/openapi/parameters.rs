@@ -1,13 +1,15 @@
 //! Parameters of one operation: the lists of path item and operation in, each with its place,
 //! style and schema out. Placeholders of the path and path parameters are brought together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::flatten::is_object;
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::{Converter, is_sensitive};
+use super::security;
 use super::swagger;
 use crate::catalog::http::{Parameter, Piece, Place, Style, pieces};
 
@@ -54,6 +56,7 @@ pub(super) fn read<'a>(
     (method, template): (&str, &str),
 ) -> Result<Vec<Declared<'a>>, Reason> {
     let mut found: Vec<Declared<'a>> = Vec::new();
+    let schemes = security::needed(converter, operation);
     for spot in listed(converter, item, operation)? {
         let lone = matches!(method, "GET" | "HEAD") && spot.text("in") == Some("formData");
         if converter.is_swagger() && swagger::is_body(&spot) && !lone {
@@ -62,8 +65,14 @@ pub(super) fn read<'a>(
         if lone {
             converter.note(&spot, "in", format!("a {method} carries no form; sent in the query"));
         }
+        let key = schemes.iter().find(|scheme| scheme.is(&spot));
+        if let Some(scheme) = key.filter(|_| !converter.offers_keys) {
+            converter.note(&spot, "name", scheme.left_out());
+            continue;
+        }
         found.extend(read_one(converter, &spot)?);
     }
+    tell_spread(converter, operation, &found);
     match_path(converter, operation, template, &mut found);
     found.sort_by_key(|declared| declared.wire.place);
     Ok(found)
@@ -71,22 +80,39 @@ pub(super) fn read<'a>(
 
 /// The parameter objects of an operation: its own, and those of its path that it does not replace.
 pub(super) fn listed<'a>(
-    converter: &Converter<'a>,
+    converter: &mut Converter<'a>,
     item: &Spot<'a>,
     operation: &Spot<'a>,
 ) -> Result<Vec<Spot<'a>>, Reason> {
     let mut found: Vec<Spot<'a>> = Vec::new();
     let mut places = HashMap::new();
     for level in [item, operation] {
+        let first = found.len();
+        let mut replaced = HashSet::new();
         for entry in level.get("parameters").iter().flat_map(Spot::items) {
             let spot = converter.document.follow_refs(entry)?;
             let place = spot.text("in");
             // There is one body, whatever its name.
             let name = spot.text("name").filter(|_| place != Some("body"));
-            match places.get(&(place, name)).and_then(|at| found.get_mut(*at)) {
-                Some(other) => *other = spot,
+            // Names of headers have no case.
+            let key = name.map(|name| match place {
+                Some("header") => name.to_ascii_lowercase(),
+                _ => name.to_owned(),
+            });
+            let known = places.get(&(place, key.clone())).copied();
+            match known.and_then(|at: usize| Some((at, found.get_mut(at)?))) {
+                Some((at, other)) => {
+                    if at >= first || !replaced.insert(at) {
+                        let message = format!(
+                            "names `{}` in the same place twice; the last one counts",
+                            name.unwrap_or_default()
+                        );
+                        converter.note(&spot, "name", message);
+                    }
+                    *other = spot;
+                }
                 None => {
-                    places.insert((place, name), found.len());
+                    places.insert((place, key), found.len());
                     found.push(spot);
                 }
             }
@@ -142,6 +168,39 @@ fn read_one<'a>(
         description: spot.text("description").filter(|text| !text.trim().is_empty()),
         schema,
     }))
+}
+
+/// Notes objects whose members are written as parameters of their own, beside others.
+fn tell_spread<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, found: &[Declared<'a>]) {
+    for one in found {
+        let wire = &one.wire;
+        let spread = wire.explode && !wire.json && wire.style == Style::Form;
+        let schema = one.schema.clone().and_then(|s| converter.document.follow_refs(s).ok());
+        let Some(schema) = schema.filter(|schema| spread && is_object(converter, schema, 16))
+        else {
+            continue;
+        };
+        let properties = converter.document.properties(&schema);
+        let members: Vec<&str> =
+            properties.iter().flat_map(Spot::members).map(|(name, _)| name).collect();
+        let open = schema.value.get("additionalProperties") != Some(&Value::Bool(false));
+        let others: Vec<&str> = found
+            .iter()
+            .map(|other| &other.wire)
+            .filter(|other| other.place == wire.place && other.name != wire.name)
+            .map(|other| other.name.as_str())
+            .filter(|name| open || members.contains(name))
+            .collect();
+        if !others.is_empty() {
+            let message = format!(
+                "members of `{}` are sent as parameters of their own; a call whose member is named \
+                 as another parameter (`{}`) is refused",
+                wire.name,
+                others.join("`, `")
+            );
+            converter.note(operation, "parameters", message);
+        }
+    }
 }
 
 fn may_send(converter: &mut Converter<'_>, spot: &Spot<'_>, name: &str) -> Result<bool, Reason> {

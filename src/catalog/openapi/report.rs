@@ -33,6 +33,8 @@ pub struct Imported {
     pub path: String,
     /// What had to be changed to make a correct tool of it; empty for most.
     pub adapted: Vec<Note>,
+    /// The key that it needs, by the document's security schemes, and how to bind it.
+    pub needs: Option<Note>,
 }
 
 /// One operation that did not become a tool.

@@ -1,9 +1,11 @@
 //! Schemas of a document (3.0 or 3.1) in, JSON Schema 2020-12 out. A referenced schema becomes one
 //! entry of `$defs`, so neither recursion nor shared references can make a tool's schema explode.
 
+mod closed;
 mod keyword;
 mod kinds;
 mod lists;
+mod unions;
 mod value;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,6 +15,7 @@ use serde_json::{Map, Value};
 use super::document::{Document, Version};
 use super::refs::Spot;
 use super::report::{Note, Reason};
+use closed::Closing;
 
 /// Most schemas, counted with everything inside them, that one tool may need.
 const MAX_SCHEMAS: usize = 50_000;
@@ -43,6 +46,8 @@ enum Form {
     Own,
     /// The schemas that extend it, told apart by its discriminator.
     Kinds,
+    /// As it is written, but without refusing what the schemas beside it declare.
+    Open,
 }
 
 /// Converts the schemas of one tool.
@@ -55,6 +60,8 @@ pub(super) struct Converter<'a> {
     count: usize,
     /// Most bytes of JSON text that referenced schemas may take.
     room: usize,
+    /// Offers the keys of security schemes as arguments, where the operator wants it so.
+    pub(super) offers_keys: bool,
     /// What was adapted on the way.
     pub(super) notes: Vec<Note>,
 }
@@ -64,6 +71,8 @@ struct Work<'w, 'a> {
     spot: &'w Spot<'a>,
     source: &'a Map<String, Value>,
     out: Map<String, Value>,
+    /// Part of a composition that is closed as a whole.
+    open: bool,
 }
 
 impl<'a> Converter<'a> {
@@ -77,6 +86,7 @@ impl<'a> Converter<'a> {
             queue: VecDeque::new(),
             count: 0,
             room,
+            offers_keys: false,
             notes: Vec::new(),
         }
     }
@@ -116,6 +126,7 @@ impl<'a> Converter<'a> {
             let schema = match form {
                 Form::Own => self.own(&spot)?,
                 Form::Kinds => self.kinds(&spot)?,
+                Form::Open => self.open_part(&spot)?,
             };
             left = left.saturating_sub(length(&schema) + name.len());
             defs.insert(name, schema);
@@ -289,8 +300,10 @@ impl<'a> Converter<'a> {
         if base.is_empty() {
             base.push_str("schema");
         }
-        if form == Form::Own && self.has_kinds(target) {
-            base.push_str(".own");
+        match form {
+            Form::Own if self.has_kinds(target) => base.push_str(".own"),
+            Form::Open => base.push_str(".open"),
+            Form::Own | Form::Kinds => {}
         }
         let mut name = base.clone();
         let mut number = 2;
@@ -308,15 +321,31 @@ impl<'a> Converter<'a> {
         spot: &Spot<'a>,
         source: &'a Map<String, Value>,
     ) -> Result<Map<String, Value>, Reason> {
-        let mut work = Work { spot, source, out: Map::new() };
+        self.object_in(spot, source, false)
+    }
+
+    /// `open` says that it is a part of something that is closed as a whole.
+    fn object_in(
+        &mut self,
+        spot: &Spot<'a>,
+        source: &'a Map<String, Value>,
+        open: bool,
+    ) -> Result<Map<String, Value>, Reason> {
+        let closing = if open { Closing::Own } else { self.closing(spot) };
+        let open = open || closing != Closing::Own;
+        let mut work = Work { spot, source, out: Map::new(), open };
         for (key, value) in source {
             self.keyword(&mut work, key, value)?;
         }
         self.settle_bounds(&mut work);
+        self.settle_demands(&mut work);
         self.settle_hidden(&mut work);
         self.settle_enum(&mut work);
         self.settle_default(&mut work);
         self.settle_kinds(&mut work)?;
+        self.settle_union(&mut work);
+        self.settle_closed(&mut work, closing);
+        self.settle_required(&mut work);
         Ok(work.out)
     }
 }

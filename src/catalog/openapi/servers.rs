@@ -38,10 +38,24 @@ pub(super) fn choose(
         return check_server(server).map_err(|why| Reason::new("server", why));
     }
     let [operation, _, root] = levels;
-    let named = levels.into_iter().find_map(|level| {
-        let servers = level.get("servers")?;
-        servers.items().next()
+    let listed = levels.into_iter().find_map(|level| {
+        let servers: Vec<Spot<'_>> = level.get("servers")?.items().collect();
+        (!servers.is_empty()).then_some(servers)
     });
+    let listed = listed.unwrap_or_default();
+    let usable = |spot: &&Spot<'_>| {
+        fill(spot, settings).is_ok_and(|text| match (Url::parse(&text), &settings.location) {
+            (Ok(_), _) => check_server(&text).is_ok(),
+            (Err(_), location) => location.is_some(),
+        })
+    };
+    let best = listed.iter().find(usable);
+    if let (Some(best), Some(first)) = (best, listed.first())
+        && best.pointer != first.pointer
+    {
+        converter.note(best, "", "is the first server of the list that can be used");
+    }
+    let named = best.or_else(|| listed.first()).cloned();
     let (place, text) = match &named {
         _ if converter.is_swagger() => {
             let (place, text) = swagger::server(root, operation);

@@ -119,3 +119,46 @@ fn parameters_with_a_media_type_are_written_by_it() {
     assert!(request.url.ends_with("?f=%7B%22a%22%3A%5B1%5D%7D"), "{}", request.url);
     assert_eq!(only(&text).draft.input_schema["properties"]["f"]["type"], "object");
 }
+
+#[test]
+fn a_form_that_is_no_object_is_skipped_with_the_reason() {
+    let text = one(
+        "3.0.3",
+        "POST /x",
+        "requestBody: {content: {application/x-www-form-urlencoded: {schema: {type: array, items: {type: string}}}}}",
+    );
+    let (found, report) = super::read(&text);
+    assert!(found.is_empty());
+    assert!(report.skipped[0].reason.contains("no object"), "{report:?}");
+}
+
+#[test]
+fn a_form_of_any_members_takes_objects_only() {
+    for schema in ["{additionalProperties: {type: string}}", "{}"] {
+        let operation = format!(
+            "requestBody: {{required: true, content: {{application/x-www-form-urlencoded: {{schema: {schema}}}}}}}"
+        );
+        let found = only(&one("3.0.3", "POST /x", &operation));
+        assert_eq!(found.draft.input_schema["properties"]["body"]["type"], json!("object"));
+        let sent = found.draft.target.request(&json!({"body": {"a": "x y"}})).unwrap();
+        assert_eq!(body(&sent), "a=x%20y");
+        assert!(found.draft.target.request(&json!({"body": ["x"]})).is_err());
+    }
+}
+
+#[test]
+fn every_spelling_of_json_is_a_json_body() {
+    for (media, wanted) in [
+        ("text/json", "text/json"),
+        ("application/*+json", "application/json"),
+        ("application/x-json", "application/x-json"),
+        ("application/hal+json", "application/hal+json"),
+    ] {
+        let operation = format!(
+            "requestBody: {{required: true, content: {{'{media}': {{schema: {{type: object, properties: {{n: {{type: integer}}}}}}}}}}}}"
+        );
+        let sent = send(&one("3.0.3", "POST /x", &operation), &json!({"n": 1}));
+        assert_eq!(header(&sent, "content-type"), Some(wanted));
+        assert_eq!(body(&sent), r#"{"n":1}"#);
+    }
+}

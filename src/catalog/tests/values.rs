@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{one, only, read};
+use super::{argument, one, only, read};
 use crate::schema::tests::fits;
 
 fn input(version: &str, schema: &str, components: &str) -> Value {
@@ -146,4 +146,119 @@ fn patterns_end_soon_and_those_that_cannot_hold_are_told() {
         2,
         "{told:?}"
     );
+}
+
+#[test]
+fn each_value_of_an_enum_is_mended_by_itself_from_its_spelling() {
+    let cases = [
+        ("{type: string, enum: [1.10, 1.9, latest]}", json!(["1.10", "1.9", "latest"])),
+        ("{type: string, enum: [1.10, 2.0]}", json!(["1.10", "2.0"])),
+        ("{type: string, enum: [true, off, 1.50, 007]}", json!(["true", "off", "1.50", "007"])),
+        ("{type: integer, enum: ['1', 2]}", json!([1, 2])),
+        ("{type: boolean, enum: ['true', false]}", json!([true, false])),
+    ];
+    for (source, wanted) in cases {
+        let (schema, notes) = argument("3.0.3", source);
+        assert_eq!(schema["enum"], wanted, "{source}");
+        assert_eq!(notes.len(), 1, "{source}: {notes:?}");
+    }
+    let (schema, notes) = argument("3.0.3", "{type: integer, enum: [1, two]}");
+    assert_eq!(schema["enum"], json!([1]));
+    assert!(notes[0].contains("its type excludes"), "{notes:?}");
+}
+
+#[test]
+fn numbers_that_json_does_not_have_cost_their_keyword_only() {
+    for bound in [".inf", "-.inf", ".nan"] {
+        let (schema, notes) = argument("3.0.3", &format!("{{type: number, maximum: {bound}}}"));
+        assert_eq!(schema, json!({"type": "number"}));
+        assert!(notes[0].contains(bound), "{notes:?}");
+    }
+}
+
+#[test]
+fn types_of_other_languages_are_read_as_meant() {
+    let cases = [
+        ("int", json!({"type": "integer"})),
+        ("long", json!({"type": "integer"})),
+        ("String", json!({"type": "string"})),
+        ("double", json!({"type": "number"})),
+        ("bool", json!({"type": "boolean"})),
+        ("date", json!({"type": "string", "format": "date"})),
+    ];
+    for (name, wanted) in cases {
+        let (schema, notes) = argument("3.0.3", &format!("{{type: {name}}}"));
+        let same = wanted.as_object().unwrap().iter().all(|(key, value)| schema[key] == *value);
+        assert!(same, "{name}: {schema}");
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+    let (schema, notes) = argument("3.0.3", "{type: any}");
+    assert_eq!(schema, json!({}));
+    assert_eq!(notes.len(), 1);
+}
+
+#[test]
+fn keywords_of_old_drafts_are_converted() {
+    let cases = [
+        (
+            "{type: array, items: [{type: string}], additionalItems: false}",
+            json!({"type": "array", "prefixItems": [{"type": "string"}], "items": false}),
+        ),
+        (
+            "{type: object, dependencies: {a: [b], c: d, e: {required: [f]}}}",
+            json!({"type": "object", "dependentRequired": {"a": ["b"], "c": ["d"]},
+                   "dependentSchemas": {"e": {"required": ["f"]}}}),
+        ),
+        ("{type: integer, divisibleBy: 5}", json!({"type": "integer", "multipleOf": 5})),
+        (
+            "{type: object, properties: {a: {type: string, required: true}, b: {type: string}}}",
+            json!({"type": "object", "required": ["a"],
+                   "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+        ),
+    ];
+    for (source, wanted) in cases {
+        let (schema, notes) = argument("3.1.0", source);
+        assert_eq!(schema, wanted, "{source}");
+        assert!(!notes.is_empty(), "{source}");
+    }
+}
+
+#[test]
+fn patterns_between_slashes_are_read_as_meant_or_left_out() {
+    let (schema, notes) = argument("3.0.3", "{type: string, pattern: '/^[a-z]+$/'}");
+    assert_eq!(schema["pattern"], json!("^[a-z]+$"));
+    assert_eq!(notes.len(), 1);
+    let (schema, notes) = argument("3.0.3", "{type: string, pattern: '/^[a-z]+$/i'}");
+    assert_eq!(schema, json!({"type": "string"}));
+    assert_eq!(notes.len(), 1);
+    let (schema, notes) = argument("3.0.3", "{type: string, pattern: '/api/'}");
+    assert_eq!(schema["pattern"], json!("/api/"));
+    assert!(notes.is_empty());
+}
+
+#[test]
+fn what_aliases_and_merge_keys_may_repeat_depends_on_the_text() {
+    use crate::catalog::openapi::value;
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..8 {
+        let items = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{items}]\n"));
+    }
+    assert!(value(&bomb).unwrap_err().message.contains("repeat more than"));
+    let mut chain = "m0: &m0 {k: 1}\n".to_owned();
+    for link in 1..1_000 {
+        chain.push_str(&format!("m{link}: &m{link} {{<<: *m{}, z{link}: 1}}\n", link - 1));
+    }
+    assert!(value(&chain).unwrap_err().message.contains("repeat more than"));
+    let short: String = chain.lines().take(150).map(|line| format!("{line}\n")).collect();
+    assert_eq!(value(&short).unwrap()["m149"]["k"], json!(1));
+}
+
+#[test]
+fn merge_keys_give_what_is_not_there_yet() {
+    use crate::catalog::openapi::value;
+    let text = "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\nc: {<<: [*a, *b], x: 5}\nd: {'<<': 1}\n";
+    let read = value(text).unwrap();
+    assert_eq!(read["c"], json!({"x": 5, "y": 2, "z": 4}));
+    assert_eq!(read["d"], json!({"<<": 1}));
 }

@@ -52,7 +52,7 @@ fn table(report: &ImportReport) -> Vec<Vec<String>> {
     let mut rows = vec![row("OUTCOME", "OPERATION", "TOOL", "NOTES".to_owned())];
     for done in &report.imported {
         let outcome = if done.adapted.is_empty() { "imported" } else { "adapted" };
-        let notes: Vec<String> = done.adapted.iter().map(said).collect();
+        let notes: Vec<String> = done.adapted.iter().chain(&done.needs).map(said).collect();
         rows.push(row(outcome, &done.operation, &done.tool, notes.join("; ")));
     }
     for left in &report.skipped {

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value, json};
 use super::{Converter, Direction, SENSITIVE, Work, is_sensitive};
 use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
-use crate::catalog::pattern::{Pattern, judge};
+use crate::catalog::pattern::{Pattern, judge, literal};
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
@@ -48,6 +48,12 @@ impl<'a> Converter<'a> {
             }
             // A parameter of Swagger 2.0 is its own schema.
             "required" if self.is_swagger() && value.is_boolean() => {}
+            // Drafts 3 and 4 before it: told with the object that it is a member of.
+            "required" if value.is_boolean() => {}
+            "divisibleBy" => {
+                self.note(work.spot, key, "is of an old draft; taken as `multipleOf`");
+                self.number(work, "multipleOf", value);
+            }
             "required" => self.required(work, value),
             "nullable" if !self.is_old() => {
                 let message = "does not exist in 3.1 and has no effect; write a type list";
@@ -82,12 +88,22 @@ impl<'a> Converter<'a> {
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => &[],
         };
         let mut names: Vec<&str> = Vec::new();
-        for name in listed.iter().filter_map(Value::as_str) {
-            if TYPES.contains(&name) && !names.contains(&name) {
-                names.push(name);
-            }
+        let mut meant = 0;
+        for written in listed.iter().filter_map(Value::as_str) {
+            let known = TYPES.iter().find(|known| **known == written).copied();
+            let name = known.or_else(|| {
+                let (name, format) = mean(written)?;
+                meant += 1;
+                let message = format!("`{written}` is no type of JSON Schema; taken as `{name}`");
+                self.note(work.spot, "type", message);
+                if let Some(format) = format.filter(|_| !work.source.contains_key("format")) {
+                    work.out.insert("format".to_owned(), format.into());
+                }
+                Some(name)
+            });
+            names.extend(name.filter(|name| !names.contains(name)));
         }
-        if names.len() != listed.len() || names.is_empty() {
+        if (names.len() != listed.len() && meant == 0) || names.is_empty() {
             let message = format!("`{value}` names no type; only known types are kept");
             self.note(work.spot, "type", message);
         }
@@ -164,9 +180,23 @@ impl<'a> Converter<'a> {
             self.note(work.spot, "pattern", "is not text; left out");
             return;
         };
+        let mut pattern = pattern.as_str();
+        if let Some((inside, flags)) = literal(pattern) {
+            if flags.contains(['i', 'm', 's']) {
+                let message = format!(
+                    "`{pattern}` is written as JavaScript, with flags that a pattern cannot have; \
+                     left out"
+                );
+                return self.note(work.spot, "pattern", message);
+            }
+            let message =
+                format!("`{pattern}` is written as JavaScript; taken without its slashes");
+            self.note(work.spot, "pattern", message);
+            pattern = inside;
+        }
         match judge(pattern) {
             Pattern::Plain => {
-                work.out.insert("pattern".to_owned(), value.clone());
+                work.out.insert("pattern".to_owned(), pattern.into());
             }
             Pattern::Parts(parts) => {
                 self.note(work.spot, "pattern", "was taken apart to check it in linear time");
@@ -264,6 +294,24 @@ impl<'a> Converter<'a> {
         }
         names
     }
+}
+
+/// What a type that JSON Schema does not have can only mean, with its format.
+fn mean(written: &str) -> Option<(&'static str, Option<&'static str>)> {
+    Some(match written.to_ascii_lowercase().as_str() {
+        "str" | "string" | "text" => ("string", None),
+        "date" => ("string", Some("date")),
+        "datetime" | "date-time" | "timestamp" => ("string", Some("date-time")),
+        "uuid" | "guid" => ("string", Some("uuid")),
+        "uri" | "url" => ("string", Some("uri")),
+        "int" | "integer" | "long" | "short" | "int32" | "int64" => ("integer", None),
+        "float" | "double" | "decimal" | "number" | "numeric" => ("number", None),
+        "bool" | "boolean" => ("boolean", None),
+        "list" | "array" => ("array", None),
+        "dict" | "map" | "hash" | "object" => ("object", None),
+        "null" => ("null", None),
+        _ => return None,
+    })
 }
 
 /// Adds schemas that must hold beside what is there.

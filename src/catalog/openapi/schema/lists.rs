@@ -17,6 +17,21 @@ impl<'a> Converter<'a> {
             "items" if spot.value.is_array() => {
                 self.note(work.spot, key, "is a list; taken as `prefixItems`");
                 self.list(work, "prefixItems", &spot)?;
+                if let Some(rest) = work.spot.get("additionalItems") {
+                    self.note(work.spot, "additionalItems", "is of an old draft; taken as `items`");
+                    let rest = self.convert(&rest)?;
+                    work.out.insert("items".to_owned(), rest);
+                }
+            }
+            "dependencies" => self.dependencies(work, &spot)?,
+            "extends" => {
+                self.note(work.spot, key, "is of an old draft; taken as `allOf`");
+                let parts = match spot.value {
+                    Value::Array(_) => spot.items().collect(),
+                    _ => vec![spot],
+                };
+                let parts: Result<_, Reason> = parts.iter().map(|part| self.part(part)).collect();
+                add_all(&mut work.out, parts?);
             }
             "not"
             | "if"
@@ -50,6 +65,7 @@ impl<'a> Converter<'a> {
         let mut schemas = Vec::new();
         for item in spot.items() {
             schemas.push(match key {
+                "allOf" | "anyOf" | "oneOf" if work.open => self.open_part(&item)?,
                 "allOf" => self.part(&item)?,
                 _ => self.convert(&item)?,
             });
@@ -71,6 +87,44 @@ impl<'a> Converter<'a> {
         }
         work.out.insert(key.to_owned(), Value::Object(schemas));
         Ok(())
+    }
+
+    /// What 2019-09 has as `dependentRequired` and `dependentSchemas`.
+    fn dependencies(&mut self, work: &mut Work<'_, 'a>, spot: &Spot<'a>) -> Result<(), Reason> {
+        let message = "is of an old draft; taken as `dependentRequired` and `dependentSchemas`";
+        self.note(work.spot, "dependencies", message);
+        for (name, member) in spot.members() {
+            let (key, value) = match member.value {
+                Value::Array(_) => ("dependentRequired", member.value.clone()),
+                Value::String(one) => ("dependentRequired", serde_json::json!([one])),
+                _ => ("dependentSchemas", self.convert(&member)?),
+            };
+            let all = work.out.entry(key).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(all) = all.as_object_mut() {
+                all.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Members that say of themselves that they are required, as draft 3 has it.
+    pub(super) fn settle_demands(&mut self, work: &mut Work<'_, 'a>) {
+        let properties = self.document.properties(work.spot);
+        if self.is_swagger() || work.source.get("required").is_some() {
+            return;
+        }
+        let demanded = |spot: &Spot<'_>| spot.value.get("required") == Some(&Value::Bool(true));
+        let names: Vec<Value> = properties
+            .iter()
+            .flat_map(Spot::members)
+            .filter(|(_, spot)| demanded(spot))
+            .map(|(name, _)| name.into())
+            .collect();
+        if !names.is_empty() {
+            let message = "stands in the members themselves, as draft 3 has it; taken as a list";
+            self.note(work.spot, "required", message);
+            work.out.insert("required".to_owned(), Value::Array(names));
+        }
     }
 
     fn patterns(&mut self, work: &mut Work<'_, 'a>, spot: &Spot<'a>) -> Result<(), Reason> {

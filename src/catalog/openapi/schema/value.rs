@@ -43,19 +43,48 @@ impl<'a> Converter<'a> {
         let Some(Value::Array(items)) = work.out.get_mut("enum") else {
             return;
         };
-        let fits = |item: &Value| types.iter().any(|name| is_type(item, name));
-        if types.is_empty() || items.iter().any(fits) {
+        if types.is_empty() {
             return;
         }
-        let mended: Option<Vec<Value>> = items.iter().map(|item| mend(item, &types)).collect();
-        match mended {
-            Some(mended) => {
-                *items = mended;
-                self.note(work.spot, "enum", "has values of another type; taken as the type's");
+        let fits = |item: &Value| types.iter().any(|name| is_type(item, name));
+        let any = items.iter().any(fits);
+        let (mut kept, mut mended, mut odd) = (Vec::new(), Vec::new(), false);
+        for item in items.iter() {
+            // A null that is listed says nothing that the type does not.
+            let own = match fits(item) || item.is_null() {
+                true => Some(item.clone()),
+                false => mend(item, &types),
+            };
+            match own {
+                Some(value) => {
+                    if value != *item {
+                        mended.push(format!("`{item}`"));
+                    }
+                    if !kept.contains(&value) {
+                        kept.push(value);
+                    }
+                }
+                None => odd = true,
             }
-            None => {
+        }
+        let usable = kept.iter().any(fits) && (any || !odd);
+        match !usable {
+            true => {
                 work.out.shift_remove("enum");
                 self.note(work.spot, "enum", "has no value of the schema's type; left out");
+            }
+            false => {
+                *items = kept;
+                if !mended.is_empty() {
+                    let message = format!(
+                        "has values of another type ({}); taken as the type's, as they are written",
+                        mended.join(", ")
+                    );
+                    self.note(work.spot, "enum", message);
+                }
+                if odd {
+                    self.note(work.spot, "enum", "has values that its type excludes; left out");
+                }
             }
         }
     }

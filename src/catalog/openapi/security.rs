@@ -1,0 +1,122 @@
+//! Security schemes: what an operation needs to be allowed, in; what the report says of it, and
+//! which parameters are keys that no model may be asked for, out.
+
+use serde_json::Value;
+
+use super::refs::Spot;
+use super::report::Note;
+use super::schema::Converter;
+
+/// One scheme that an operation may need.
+#[derive(Debug)]
+pub(super) struct Scheme<'a> {
+    name: &'a str,
+    spot: Spot<'a>,
+}
+
+impl Scheme<'_> {
+    /// The place and name of the key, for a scheme that is a plain key.
+    fn key(&self) -> Option<(&str, &str)> {
+        (self.spot.text("type") == Some("apiKey"))
+            .then(|| Some((self.spot.text("in")?, self.spot.text("name")?)))?
+    }
+
+    /// Whether a parameter is the key itself.
+    pub(super) fn is(&self, parameter: &Spot<'_>) -> bool {
+        let named = parameter.text("in").zip(parameter.text("name"));
+        self.key().zip(named).is_some_and(|((place, name), (other, own))| {
+            place == other && (name == own || place == "header" && name.eq_ignore_ascii_case(own))
+        })
+    }
+
+    /// What is said of such a parameter.
+    pub(super) fn left_out(&self) -> String {
+        let (place, name) = self.key().unwrap_or_default();
+        format!(
+            "`{name}` ({place}) is the key of security scheme `{}`, which is the operator's and no \
+             argument; {} (`keys_as_arguments = true` in the source's file offers it all the same)",
+            self.name,
+            self.bind()
+        )
+    }
+
+    /// How an operator binds the key.
+    fn bind(&self) -> String {
+        let scheme = self.spot.text("scheme").unwrap_or_default().to_ascii_lowercase();
+        let how = match (self.spot.text("type").unwrap_or_default(), self.key()) {
+            (_, Some(("query", name))) => format!("query = \"{name}\""),
+            (_, Some(("header", name))) => format!("header = {{ name = \"{name}\" }}"),
+            (_, Some((_, name))) => {
+                return format!("its cookie `{name}` cannot be bound as a secret");
+            }
+            ("http", _) if scheme == "basic" => "basic = { user = \"USER\" }".to_owned(),
+            ("basic", _) => "basic = { user = \"USER\" }".to_owned(),
+            ("mutualTLS", _) => {
+                return "client certificates are not supported".to_owned();
+            }
+            _ => "header = { name = \"Authorization\", prefix = \"Bearer \" }".to_owned(),
+        };
+        format!(
+            "bind it as a secret of the sandbox profile: `[secrets.{}]` with `{how}`",
+            self.name
+        )
+    }
+
+    fn place(&self) -> String {
+        match (self.key(), self.spot.text("type")) {
+            (Some((place, name)), _) => format!("apiKey in {place} `{name}`"),
+            (None, Some("http")) => {
+                format!("http {}", self.spot.text("scheme").unwrap_or_default())
+            }
+            (None, kind) => kind.unwrap_or("of no type").to_owned(),
+        }
+    }
+}
+
+/// The lists of schemes of which an operation needs one; its own replace the document's.
+fn demands<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<Spot<'a>> {
+    operation.get("security").or_else(|| {
+        let root = Spot::new(0, "", converter.document.root(0));
+        root.get("security")
+    })
+}
+
+/// The schemes that an operation names.
+pub(super) fn needed<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Vec<Scheme<'a>> {
+    let root = Spot::new(0, "", converter.document.root(0));
+    let known = match converter.is_swagger() {
+        true => root.get("securityDefinitions"),
+        false => root.get("components").and_then(|all| all.get("securitySchemes")),
+    };
+    let mut found: Vec<Scheme<'a>> = Vec::new();
+    for choice in demands(converter, operation).iter().flat_map(Spot::items) {
+        for (name, _) in choice.members() {
+            let spot = known.as_ref().and_then(|known| known.get(name));
+            let spot = spot.and_then(|spot| converter.document.follow_refs(spot).ok());
+            match spot {
+                Some(spot) if !found.iter().any(|scheme| scheme.name == name) => {
+                    found.push(Scheme { name, spot });
+                }
+                Some(_) | None => {}
+            }
+        }
+    }
+    found
+}
+
+/// What the report says of an operation that needs a key.
+pub(super) fn tell<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<Note> {
+    let schemes = needed(converter, operation);
+    let demands = demands(converter, operation)?;
+    let free = demands.items().any(|choice| choice.value == &Value::Object(serde_json::Map::new()));
+    if schemes.is_empty() {
+        return None;
+    }
+    let all: Vec<String> = schemes
+        .iter()
+        .map(|scheme| format!("`{}` ({}): {}", scheme.name, scheme.place(), scheme.bind()))
+        .collect();
+    let verb = if free { "may be given a key" } else { "needs a key" };
+    let place = converter.document.describe(demands.file, &demands.pointer);
+    Some(Note::new(place, format!("{verb} of security scheme {}", all.join("; or "))))
+}
