@@ -7,6 +7,7 @@ pub mod server;
 pub mod service;
 pub mod pipeline;
 pub mod call;
+pub mod pointer;
 pub mod mask;
 pub mod tokens;
 pub mod admission;

@@ -8,6 +8,7 @@ mod hint;
 mod notation;
 mod partial;
 mod reader;
+mod reference;
 mod repair;
 mod shallow;
 mod store;
@@ -16,6 +17,7 @@ mod validator;
 mod violation;
 mod wrapping;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
 pub use partial::unknown;
 pub(crate) use reader::{Bounds, read};
+pub(crate) use reference::follow;
 pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
@@ -250,10 +253,7 @@ impl Schemas {
         tool: &Tool,
         arguments_json: &str,
     ) -> Result<Arguments, Error> {
-        let compiled = self
-            .pair(tool)
-            .map(|pair| &pair.input)
-            .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
+        let compiled = self.input(tool)?;
         let read = match tool.repair {
             Repair::Off => take_valid((tool, dialect), compiled, arguments_json)
                 .map(|value| (value, Vec::new())),
@@ -266,6 +266,12 @@ impl Schemas {
 
     fn pair(&self, tool: &Tool) -> Option<&Pair> {
         self.tools.get(&tool.digest).and_then(|slot| slot.pair())
+    }
+
+    /// The validator of a tool's arguments.
+    fn input(&self, tool: &Tool) -> Result<&Compiled, Error> {
+        let pair = self.pair(tool).ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
+        Ok(&pair.input)
     }
 
     /// Checks the data of a successful reply against the tool's output schema, if it has one.
@@ -305,7 +311,7 @@ fn take_valid(
     if !value.is_object() {
         return Err(Error::NotObject(kind_of(&value).to_owned()));
     }
-    let value = own(dialect, tool, &value).into_owned();
+    let value = own(dialect, tool, Cow::Owned(value)).into_owned();
     if compiled.is_valid(&value) {
         return Ok(value);
     }

@@ -3,8 +3,10 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
+
+use crate::pointer;
+use crate::schema::follow;
 
 /// Deepest schemas that are looked into, and most parts of one.
 const DEEPEST: usize = 64;
@@ -78,11 +80,7 @@ impl fmt::Display for Types {
 
 /// The types of the value at a place of those that fit a schema.
 pub(super) fn types_at(schema: &Value, pointer: &str) -> Types {
-    let tokens: Vec<String> = pointer
-        .split('/')
-        .skip(1)
-        .map(|token| token.replace("~1", "/").replace("~0", "~"))
-        .collect();
+    let tokens: Vec<String> = pointer.split('/').skip(1).map(pointer::unescape).collect();
     let mut walker = Walker { root: schema, parts: 0 };
     Types(walker.walk(schema, &tokens, 0))
 }
@@ -149,9 +147,7 @@ impl Walker<'_> {
         // What is listed whole is known whole.
         let pointer = || {
             let tokens = std::iter::once(token).chain(rest.iter().map(String::as_str));
-            tokens
-                .map(|t| format!("/{}", t.replace('~', "~0").replace('/', "~1")))
-                .collect::<String>()
+            tokens.map(|t| format!("/{}", pointer::escape(t))).collect::<String>()
         };
         match listed(members) {
             Some(values) => {
@@ -229,10 +225,4 @@ fn type_of(value: &Value) -> u8 {
 
 fn list<'s>(members: &'s Map<String, Value>, key: &str) -> impl Iterator<Item = &'s Value> {
     members.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The place in `root` that a reference names.
-fn follow<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
-    let pointer = percent_decode_str(target.strip_prefix('#')?).decode_utf8().ok()?;
-    root.pointer(&pointer)
 }

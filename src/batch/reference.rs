@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::{Unfilled, Violation, violation};
+use crate::pointer;
 use crate::schema::MAX_ARGUMENTS_BYTES;
 
 /// The only member of a reference.
@@ -128,7 +129,7 @@ impl Finder<'_> {
 
     fn members(&mut self, members: &mut Map<String, Value>, pointer: &mut String) {
         for (name, member) in members {
-            self.inside(member, pointer, &name.replace('~', "~0").replace('/', "~1"));
+            self.inside(member, pointer, &pointer::escape(name));
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::digest::{of_bytes, of_text};
+use super::digest::{of_bytes, of_text, short};
 
 /// The first line of each file; another layout has another number.
 const MAGIC: &str = "switchboard cache 1";
@@ -67,8 +67,7 @@ impl Cache {
     fn path(&self, name: &str) -> PathBuf {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let clean: String = name.chars().filter(|c| plain(*c)).take(64).collect();
-        let digest = of_text(name);
-        let mark = digest.get(..8).unwrap_or_default();
+        let mark = short(name, 8);
         self.folder.join(format!("{clean}-{mark}.cache"))
     }
 

@@ -33,7 +33,7 @@ pub(super) fn of_bytes(bytes: &[u8]) -> String {
 
 /// The first `length` hex digits of a text's digest.
 pub(super) fn short(text: &str, length: usize) -> String {
-    let mut all = hex::encode(Sha256::digest(text.as_bytes()));
+    let mut all = of_text(text);
     all.truncate(length);
     all
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::call::{Code, Failure};
+use crate::pointer;
 
 /// The errors of this room. What is wrong with files is a [`Problem`](super::Problem) instead.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +59,7 @@ impl Error {
             Self::UnknownTool { nearest, .. } => Failure::new(Code::UnknownTool, self.to_string())
                 .with_details(json!({ "nearest": nearest })),
             Self::Argument { argument, reason } => {
-                let pointer = format!("/{}", argument.replace('~', "~0").replace('/', "~1"));
+                let pointer = format!("/{}", pointer::escape(argument));
                 Failure::new(Code::SchemaValidationError, self.to_string())
                     .with_details(json!({ "errors": [{ "pointer": pointer, "message": reason }] }))
             }

@@ -11,6 +11,7 @@ use url::Url;
 
 use super::error::Error;
 
+pub(super) use body::essence;
 pub use body::{Body, Field, Format, Shape};
 pub use manner::{Follow, Manner, Pages, Retry};
 
@@ -289,6 +290,17 @@ pub(super) fn outline(template: &str) -> String {
 /// Whether a path holds `.` or `..`, which would lead out of where it seems to be.
 pub(super) fn has_dot_segments(path: &str) -> bool {
     path.split('/').any(|part| matches!(part, "." | ".."))
+}
+
+/// Whether a text can be the name of a header.
+pub(super) fn is_header_name(name: &str) -> bool {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(token)
+}
+
+/// Whether a method only reads, as HTTP defines it.
+pub(super) fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
 /// A server URL that can be called: http or https, a host, nothing but a path behind it. Returns

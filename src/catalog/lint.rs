@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Catalog, Target, Tool};
+use crate::pointer;
 use argument::deref;
 pub use rules::{Level, RULES, Rule};
 use words::{contradiction, has_verb, parts, words};
@@ -100,7 +101,7 @@ fn operation(tool: &Tool) -> String {
         (Target::Http(target), Some(_)) => {
             let query = if target.query.is_empty() { "" } else { "?" };
             let path = format!("{}{query}{}", target.path, target.query);
-            let path = path.replace('~', "~0").replace('/', "~1");
+            let path = pointer::escape(&path);
             format!("/paths/{path}/{}", target.method.to_lowercase())
         }
         (Target::Http(_) | Target::Command(_), _) => String::new(),
@@ -130,7 +131,7 @@ fn look(tool: &Tool) -> Vec<(String, Found)> {
     found.extend(hosts::overruled(tool).into_iter().map(|message| ("secret", message)));
     let mut all: Vec<(String, Found)> = found.into_iter().map(|one| (String::new(), one)).collect();
     for (name, property) in properties {
-        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let pointer = format!("/{}", pointer::escape(name));
         let own = argument::look(schema, property).into_iter();
         all.extend(own.map(|one| (pointer.clone(), one)));
     }

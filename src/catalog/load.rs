@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::build::{self, Tooling};
 use super::cache::Cache;
 use super::file::{Fault, nearest, read_text};
-use super::openapi::{ImportReport, Note, Origin};
+use super::openapi::{ImportReport, Origin};
 use super::seccomp::{self, Seccomp};
 use super::{Catalog, Problem, Profile, Tool, ceiling, manifest, openapi, profile, source};
 
@@ -27,6 +27,8 @@ struct Load<'l> {
     previous: Option<(&'l Catalog, Usable<'l>)>,
     cache: Option<&'l Cache>,
     catalog: Catalog,
+    /// Names of the tools so far.
+    taken: BTreeSet<String>,
     /// Profiles by name, with the id of their image.
     profiles: BTreeMap<String, (Arc<Profile>, String)>,
     /// Seccomp profiles by name.
@@ -65,6 +67,7 @@ impl Catalog {
             previous,
             cache,
             catalog: Self::default(),
+            taken: BTreeSet::new(),
             profiles: BTreeMap::new(),
             seccomp: BTreeMap::new(),
         };
@@ -290,20 +293,17 @@ impl Load<'_> {
                 kept.unwrap_or_default()
             }
         };
-        let taken: BTreeSet<String> =
-            self.catalog.files.values().flatten().map(|tool| tool.name.clone()).collect();
-        let mut seen = BTreeSet::new();
         let whole = tools.len() == 1;
         let mut free = Vec::new();
         for tool in tools {
-            if taken.contains(&tool.name) || !seen.insert(tool.name.clone()) {
+            if self.taken.insert(tool.name.clone()) {
+                free.push(tool);
+            } else {
                 let message = format!(
                     "another tool is already called `{}`; rename one, or set `prefix`",
                     tool.name
                 );
                 self.problem(name, Fault::new(tool.name.clone(), message), whole);
-            } else {
-                free.push(tool);
             }
         }
         self.catalog.files.insert(name.to_owned(), free);
@@ -326,9 +326,7 @@ pub fn import(document: &str, server: Option<&str>) -> ImportReport {
             .and_then(|text| source::parse(&folder.join(".."), &text, None));
         return match read {
             Ok((_, report)) => report,
-            Err(Fault { place, message }) => {
-                ImportReport { error: Some(Note { place, message }), ..ImportReport::default() }
-            }
+            Err(fault) => ImportReport::failed(&fault.place, fault.message),
         };
     }
     let mut settings = openapi::Settings::default();
@@ -340,10 +338,7 @@ pub fn import(document: &str, server: Option<&str>) -> ImportReport {
             settings.servers.location = Some(url.to_string());
             Origin::Url(url)
         }
-        Some(Err(message)) => {
-            let error = Some(Note { place: String::new(), message });
-            return ImportReport { error, ..ImportReport::default() };
-        }
+        Some(Err(message)) => return ImportReport::failed("", message),
     };
     openapi::read(&origin, &settings).report
 }

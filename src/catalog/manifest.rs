@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::build::Tooling;
 use super::file::{Fault, locate, nearest, parse_toml, read_text};
 use super::files::{self, FilesTable};
+use super::http::is_safe;
 use super::http::manner::{self, PagesFile, RetryFile};
 use super::node::Node;
 use super::openapi::{MAX_NAME, is_legal};
@@ -18,6 +19,7 @@ use super::target::{self, HttpFile};
 use super::units::Span;
 use super::{Command, Repair, Risk, Stdin, SummaryField, Target, loops, pattern};
 use crate::admission::Limit;
+use crate::pointer;
 
 /// A manifest as it stands in its file.
 #[derive(Debug, Deserialize)]
@@ -121,8 +123,7 @@ fn send(
     match target {
         Target::Http(mut target) => {
             let method = target.method.as_str();
-            let safe = matches!(method, "GET" | "HEAD" | "OPTIONS");
-            let idempotent = idempotent.unwrap_or(safe);
+            let idempotent = idempotent.unwrap_or_else(|| is_safe(method));
             target.manner = Box::new(manner::build(retry, pages, (method, idempotent))?);
             Ok((Target::Http(target), idempotent))
         }
@@ -238,7 +239,7 @@ fn check_command(command: Command, schema: &Value) -> Result<Command, Fault> {
 
 fn check_pointer(place: &str, pointer: &str, schema: &Value) -> Result<(), Fault> {
     let first = pointer.strip_prefix('/').and_then(|rest| rest.split('/').next());
-    let first = first.map(|key| key.replace("~1", "/").replace("~0", "~"));
+    let first = first.map(pointer::unescape);
     match first {
         Some(key) => declared(place, &key, schema),
         None => {

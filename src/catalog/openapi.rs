@@ -130,8 +130,7 @@ pub(super) fn read(origin: &Origin, settings: &Settings) -> Read {
             Read { found, report, inputs }
         }
         Err(fault) => {
-            let error = Some(Note::new(fault.place, fault.message));
-            let report = ImportReport { error, ..ImportReport::default() };
+            let report = ImportReport::failed(&fault.place, fault.message);
             Read { found: Vec::new(), report, inputs: None }
         }
     }

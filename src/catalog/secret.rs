@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::EgressRule;
 use super::file::Fault;
+use super::http::is_header_name;
 
 /// Secrets of one profile, at most: each costs time on every byte that comes back.
 const MOST: usize = 16;
@@ -237,8 +238,7 @@ fn check_place(place: &Placement) -> Result<(), Wrong> {
     match place {
         Placement::Header { name, prefix } => {
             let lower = name.to_ascii_lowercase().replace('_', "-");
-            let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-            if name.is_empty() || !name.bytes().all(token) {
+            if !is_header_name(name) {
                 return Err(("header", "has a name that no header can have"));
             }
             if TAKEN.contains(&lower.as_str()) || lower.starts_with("proxy-") {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::build::Tooling;
 use super::cache::Cache;
 use super::file::{Fault, locate, nearest, parse_toml};
+use super::http::is_safe;
 use super::http::manner::{self, PagesFile, RetryFile};
 use super::openapi::{
     self, Allowed, Filter, Found, ImportReport, Origin, Read, ServerSettings, Settings,
@@ -192,7 +193,7 @@ fn names_one(report: &ImportReport, key: &str) -> bool {
 fn tool(file: &SourceFile, found: Found, own: Particulars) -> Result<Tooling, Fault> {
     let mut draft = found.draft;
     let method = draft.target.method.as_str();
-    let reads = matches!(method, "GET" | "HEAD" | "OPTIONS");
+    let reads = is_safe(method);
     let usual = match method {
         "DELETE" => Risk::Destructive,
         _ if reads => Risk::Read,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::file::Fault;
 use super::http::{
     Body, Field, Format, HttpTarget, Parameter, Piece, Place, Shape, Style, check_server,
-    has_dot_segments, outline, pieces,
+    has_dot_segments, is_header_name, outline, pieces,
 };
 use super::manifest::declared;
 
@@ -158,8 +158,7 @@ fn add_headers(
     let mut fixed = Vec::new();
     for (name, value) in headers {
         let place = format!("http.headers.{name}");
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(token) {
+        if !is_header_name(name) {
             return Err(Fault::new(place, "is no header name"));
         }
         match value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {

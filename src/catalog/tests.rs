@@ -53,6 +53,14 @@ fn one(version: &str, head: &str, operation: &str) -> String {
     )
 }
 
+/// A document whose one operation takes `schema` as JSON, given it and the named schemas as YAML.
+fn posting(version: &str, schema: &str, named: &str) -> String {
+    let operation = format!(
+        "summary: Adds one thing\nrequestBody: {{required: true, content: {{application/json: {{schema: {schema}}}}}}}"
+    );
+    format!("{}components:\n  schemas:\n{named}", one(version, "POST /x", &operation))
+}
+
 fn only(text: &str) -> Found {
     let (mut found, report) = read(text);
     assert_eq!(found.len(), 1, "{report:#?}");

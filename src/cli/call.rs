@@ -65,7 +65,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         output_files: options.files.take.clone(),
         approval_id: options.approval,
         wait_for_approval: options.wait,
-        dialect: options.dialect.map_or(0, |dialect| wire(dialect).into()),
+        dialect: options.dialect.map_or(0, |dialect| proto::Dialect::from(dialect).into()),
         max_tokens: options.max_tokens,
         full: options.full,
     });
@@ -108,15 +108,5 @@ async fn reply_of(client: &mut client::Tools, status: &Status) -> Option<String>
         if offset == 0 {
             return Some(line);
         }
-    }
-}
-
-const fn wire(dialect: Dialect) -> proto::Dialect {
-    match dialect {
-        Dialect::Openai => proto::Dialect::Openai,
-        Dialect::OpenaiStrict => proto::Dialect::OpenaiStrict,
-        Dialect::Anthropic => proto::Dialect::Anthropic,
-        Dialect::Gemini => proto::Dialect::Gemini,
-        Dialect::Plain => proto::Dialect::Plain,
     }
 }

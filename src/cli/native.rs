@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use tonic::Request;
 
@@ -12,21 +13,22 @@ use super::client::{self, Where, told};
 use super::{Failed, print};
 use crate::call::Dialect;
 use crate::proto::tools::call_native_request::Message;
-use crate::proto::tools::{self as proto, CallNativeRequest, CallNativeResponse, reply};
+use crate::proto::tools::{self as proto, CallNativeRequest, CallNativeResponse, Provider, reply};
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Provider {
-    OpenaiChat,
-    OpenaiResponses,
-    Anthropic,
-    Gemini,
-    Ollama,
-    Text,
-}
+/// The providers by their names on the command line.
+const PROVIDERS: [(&str, Provider); 6] = [
+    ("openai-chat", Provider::OpenaiChat),
+    ("openai-responses", Provider::OpenaiResponses),
+    ("anthropic", Provider::Anthropic),
+    ("gemini", Provider::Gemini),
+    ("ollama", Provider::Ollama),
+    ("text", Provider::Text),
+];
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Whose message it is.
+    #[arg(value_parser = named())]
     provider: Provider,
     /// The message as JSON text (with `text`, the text itself), `@file`, or `-` for standard input.
     #[arg(default_value = "-")]
@@ -59,6 +61,14 @@ pub(super) struct Options {
     at: Where,
 }
 
+/// The names of the providers.
+fn named() -> impl TypedValueParser<Value = Provider> {
+    PossibleValuesParser::new(PROVIDERS.map(|(name, _)| name)).try_map(|name| {
+        let known = PROVIDERS.into_iter().find(|(known, _)| *known == name);
+        known.map(|(_, provider)| provider).ok_or("there is no such provider")
+    })
+}
+
 pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     let text = client::arguments(&options.message)?;
     let message = match (options.provider, options.stream) {
@@ -66,24 +76,9 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
         (Provider::Text, false) => Message::Text(text),
         (_, false) => Message::MessageJson(text),
     };
-    let provider = match options.provider {
-        Provider::OpenaiChat => proto::Provider::OpenaiChat,
-        Provider::OpenaiResponses => proto::Provider::OpenaiResponses,
-        Provider::Anthropic => proto::Provider::Anthropic,
-        Provider::Gemini => proto::Provider::Gemini,
-        Provider::Ollama => proto::Provider::Ollama,
-        Provider::Text => proto::Provider::Text,
-    };
-    let dialect = match options.dialect {
-        None => proto::Dialect::Unspecified,
-        Some(Dialect::Openai) => proto::Dialect::Openai,
-        Some(Dialect::OpenaiStrict) => proto::Dialect::OpenaiStrict,
-        Some(Dialect::Anthropic) => proto::Dialect::Anthropic,
-        Some(Dialect::Gemini) => proto::Dialect::Gemini,
-        Some(Dialect::Plain) => proto::Dialect::Plain,
-    };
+    let dialect = options.dialect.map_or(proto::Dialect::Unspecified, proto::Dialect::from);
     let mut request = Request::new(CallNativeRequest {
-        provider: provider.into(),
+        provider: options.provider.into(),
         dialect: dialect.into(),
         conversation_id: options.conversation,
         idempotency_prefix: options.idempotency_prefix,

@@ -259,17 +259,15 @@ impl Row {
             "session": record.session,
             "taint": record.taint,
         });
-        if let (Some(flip), Value::Object(facts)) = (record.shadow, &mut facts) {
-            facts.insert("shadow".to_owned(), json!(flip));
-        }
-        if let (Some(member), Value::Object(facts)) = (record.member, &mut facts) {
-            facts.insert("batch".to_owned(), json!(member));
-        }
-        if let (Some(why), Value::Object(facts)) = (record.withheld, &mut facts) {
-            facts.insert("withheld".to_owned(), why.into());
-        }
-        if let (false, Value::Object(facts)) = (places.is_empty(), &mut facts) {
-            facts.insert(reply::PLACES.to_owned(), json!(places));
+        let some = [
+            ("shadow", record.shadow.map(|flip| json!(flip))),
+            ("batch", record.member.map(|member| json!(member))),
+            ("withheld", record.withheld.map(Value::from)),
+            (reply::PLACES, (!places.is_empty()).then(|| json!(places))),
+        ];
+        if let Value::Object(facts) = &mut facts {
+            let some = some.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
+            facts.extend(some);
         }
         Ok(Self {
             call_id: record.call_id,

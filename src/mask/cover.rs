@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::MASK;
+use crate::pointer;
 
 /// Characters from which on a value is looked for inside of longer text.
 const LONG: usize = 6;
@@ -92,7 +93,7 @@ impl Secrets {
             }
             Value::Object(members) => {
                 for (name, member) in members {
-                    let token = name.replace('~', "~0").replace('/', "~1");
+                    let token = pointer::escape(name);
                     self.look(member, &format!("{pointer}/{token}"), found);
                 }
             }
@@ -132,11 +133,7 @@ fn without_cut(text: &str, beginning: &str) -> String {
 /// Masks whatever stands at these JSON Pointers; `*` in one stands for any member or item.
 pub fn cover<'p>(value: &mut Value, pointers: impl Iterator<Item = &'p str>) {
     for pointer in pointers {
-        let tokens: Vec<String> = pointer
-            .split('/')
-            .skip(1)
-            .map(|token| token.replace("~1", "/").replace("~0", "~"))
-            .collect();
+        let tokens: Vec<String> = pointer.split('/').skip(1).map(pointer::unescape).collect();
         cover_one(value, &tokens);
     }
 }

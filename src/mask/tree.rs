@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::annotation::{Marks, Place, Root, Step};
 use super::cover::{MOST_SECRETS, Secrets};
 use super::{MASK, names, start};
+use crate::pointer;
 
 /// Values nested deeper than this are masked.
 const MAX_DEPTH: u32 = 64;
@@ -107,7 +108,7 @@ impl<'a> Masker<'a> {
     fn place_at(&self, pointer: &str) -> Place<'a> {
         let mut place = self.whole();
         for (depth, token) in pointer.split('/').skip(1).enumerate() {
-            let name = token.replace("~1", "/").replace("~0", "~");
+            let name = pointer::unescape(token);
             let member = self.member(&place, &name, depth == 0);
             let item = match name.parse() {
                 Ok(index) => self.below(&place, Step::Item(index)),
@@ -163,7 +164,7 @@ impl<'a> Masker<'a> {
                 for (name, member) in members {
                     let below = self.below(place, Step::Member(name));
                     let token = match below.named {
-                        true => name.replace('~', "~0").replace('/', "~1"),
+                        true => pointer::escape(name),
                         false => "*".to_owned(),
                     };
                     self.mark(member, &below, &format!("{pointer}/{token}"), found);

@@ -22,7 +22,8 @@ pub(super) fn read(whole: &Node<'_>) -> Result<Turn, Error> {
     }
     assistant(&message, &["assistant"])?;
     let mut turn = Turn { stop: choice.word("finish_reason")?, ..Turn::default() };
-    turn.text = content(&message)?;
+    let foreign = ["tool_use", "tool_result", "function_call"];
+    turn.text = content(&message, &foreign, "a message of OpenAI chat")?;
     for call in message.list("tool_calls")? {
         turn.calls.push(asked(&call)?);
     }
@@ -46,8 +47,9 @@ pub(super) fn assistant(message: &Node<'_>, roles: &[&str]) -> Result<(), Error>
     )))
 }
 
-/// The text of a message, whose content is one string or parts.
-fn content(message: &Node<'_>) -> Result<String, Error> {
+/// The text of something whose content is one string or parts. Parts of the `foreign` kinds do not
+/// stand in it; `place` says where.
+pub(super) fn content(message: &Node<'_>, foreign: &[&str], place: &str) -> Result<String, Error> {
     let Some(content) = message.get("content")? else { return Ok(String::new()) };
     if content.is_string() {
         return content.string();
@@ -55,8 +57,8 @@ fn content(message: &Node<'_>) -> Result<String, Error> {
     let mut text = String::new();
     for part in content.items()? {
         let kind = part.word("type")?;
-        if ["tool_use", "tool_result", "function_call"].contains(&kind.as_str()) {
-            return Err(part.wrong(&format!("`{kind}` does not stand in a message of OpenAI chat")));
+        if foreign.contains(&kind.as_str()) {
+            return Err(part.wrong(&format!("`{kind}` does not stand in {place}")));
         }
         text.push_str(&part.word("text")?);
     }

@@ -32,8 +32,9 @@ pub(super) fn span(text: &str) -> Result<usize, Stop> {
         next = match (next, byte) {
             (Next::Value | Next::ValueOrEnd, b'{') => scan.enter(true),
             (Next::Value | Next::ValueOrEnd, b'[') => scan.enter(false),
-            (Next::ValueOrEnd, b']') | (Next::KeyOrEnd | Next::After, b'}') => scan.leave(byte)?,
-            (Next::After, b']') => scan.leave(byte)?,
+            (Next::ValueOrEnd | Next::After, b']') | (Next::KeyOrEnd | Next::After, b'}') => {
+                scan.leave(byte)?
+            }
             (Next::Value | Next::ValueOrEnd, _) => scan.scalar()?,
             (Next::Key | Next::KeyOrEnd, b'"') => {
                 scan.string()?;

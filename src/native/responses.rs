@@ -1,7 +1,7 @@
 //! The `OpenAI` responses API: a response, its `output`, or one item in, the calls among the items out.
 //! Items of tools that the provider runs itself are left alone.
 
-use super::chat::named;
+use super::chat::{content, named};
 use super::node::Node;
 use super::{Asked, Error, Kind, Turn};
 
@@ -41,7 +41,8 @@ pub(super) fn take(item: &Node<'_>, turn: &mut Turn) -> Result<(), Error> {
         "function_call" => ("arguments", Kind::Function),
         "custom_tool_call" => ("input", Kind::Custom),
         "message" => {
-            turn.text.push_str(&text(item)?);
+            let foreign = ["tool_use", "tool_result", "text", "server_tool_use"];
+            turn.text.push_str(&content(item, &foreign, "the responses API")?);
             return Ok(());
         }
         "tool_use" | "tool_result" => {
@@ -62,20 +63,4 @@ pub(super) fn take(item: &Node<'_>, turn: &mut Turn) -> Result<(), Error> {
     });
     turn.calls.push(Asked { id, name, arguments, kind: form, is_cut: fault.is_some(), fault });
     Ok(())
-}
-
-fn text(item: &Node<'_>) -> Result<String, Error> {
-    let Some(content) = item.get("content")? else { return Ok(String::new()) };
-    if content.is_string() {
-        return content.string();
-    }
-    let mut text = String::new();
-    for part in content.items()? {
-        let kind = part.word("type")?;
-        if ["tool_use", "tool_result", "text", "server_tool_use"].contains(&kind.as_str()) {
-            return Err(part.wrong(&format!("`{kind}` does not stand in the responses API")));
-        }
-        text.push_str(&part.word("text")?);
-    }
-    Ok(text)
 }

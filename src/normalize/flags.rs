@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::call::{File, Taint};
 use crate::catalog::Tool;
+use crate::pointer;
 use crate::screen::{self, Finding, MOST_BYTES, Reading, Rule};
 
 /// Most flags of one reply.
@@ -101,7 +102,7 @@ impl Search {
             Value::Object(members) => {
                 for (name, member) in members {
                     pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    pointer.push_str(&pointer::escape(name));
                     self.text(name, pointer);
                     self.value(member, pointer);
                     pointer.truncate(length);

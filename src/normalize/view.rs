@@ -71,13 +71,14 @@ pub fn view(reply: &Reply, tool: Option<&Tool>, call: &Call) -> Option<Reply> {
         let schema = tool.and_then(|tool| tool.output_schema.as_ref());
         binary::replace(&mut part, &binary::Known { schema, bytes })
     };
-    if budget.is_none() && !summary && handles == 0 && unmatched.is_empty() {
+    let untouched = !summary && handles == 0 && unmatched.is_empty();
+    if untouched && budget.is_none() {
         return None;
     }
     let full = data.to_string();
     let full_tokens = tokens::count(&full);
     let fits = budget.is_none_or(|budget| full_tokens <= budget);
-    if fits && !summary && handles == 0 && unmatched.is_empty() {
+    if untouched && fits {
         return None;
     }
     let (shown, left_out) = shorten::fit(&part, "/data", budget);

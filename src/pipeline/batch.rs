@@ -26,18 +26,16 @@ impl Pipeline {
     /// the caller may use, and checks references and arguments as far as they are known.
     pub fn foresee(&self, calls: &[Call], caller: &Caller) -> Foreseen {
         let snapshot = self.snapshot.load();
-        let tools: Vec<Option<Arc<Tool>>> = calls
-            .iter()
-            .map(|call| snapshot.catalog.named(call, &|tool| snapshot.shows(caller, tool)))
-            .collect();
-        let is_shown = |tool: &&Arc<Tool>| snapshot.shows(caller, tool);
+        let seen = |tool: &Tool| snapshot.shows(caller, tool);
+        let tools: Vec<Option<Arc<Tool>>> =
+            calls.iter().map(|call| snapshot.catalog.named(call, &seen)).collect();
         let parts: Vec<Part<'_>> = calls
             .iter()
             .zip(&tools)
             .map(|(call, tool)| Part {
                 name: call.member.as_ref().map_or("", |member| &member.name),
                 arguments: &call.arguments_json,
-                tool: tool.as_ref().filter(is_shown).map(|tool| &**tool),
+                tool: tool.as_deref().filter(|tool| seen(tool)),
                 own_terms: call.dialect.is_none(),
             })
             .collect();
@@ -45,11 +43,8 @@ impl Pipeline {
         let judge = |((at, violations), (call, tool)): ((usize, Vec<Violation>), (&Call, _))| {
             let tool: &Option<Arc<Tool>> = tool;
             let failure = match tool {
-                None => {
-                    let seen = |tool: &Tool| snapshot.shows(caller, tool);
-                    Some(snapshot.catalog.unknown(&call.tool, &seen).failure())
-                }
-                Some(tool) if !is_shown(&tool) => Some(snapshot.policies.hide().failure()),
+                None => Some(snapshot.catalog.unknown(&call.tool, &seen).failure()),
+                Some(tool) if !seen(tool) => Some(snapshot.policies.hide().failure()),
                 Some(tool) => misfit(&snapshot, (call, tool), (&plan, at)),
             };
             with_violations(failure, violations)

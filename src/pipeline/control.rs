@@ -1,5 +1,5 @@
-//! What is asked of the pipeline beside calls: validate, cancel, list, drain, put a new catalog in
-//! force.
+//! What is asked of the pipeline beside calls: validate, find a tool, cancel, drain, put a new catalog
+//! in force.
 
 use std::sync::Arc;
 
@@ -53,11 +53,6 @@ impl Pipeline {
     pub fn close(&self) {
         self.admission.close();
         self.approvals.close();
-    }
-
-    /// The tools that this caller may be able to use, by name, and the catalog's digest.
-    pub fn tools(&self, caller: &Caller) -> (Vec<Arc<Tool>>, String) {
-        self.snapshot.load().tools_for(caller)
     }
 
     /// The tool that a call by this name would be of, if the caller may know of it.

@@ -115,9 +115,7 @@ impl Order {
             deadline: call.deadline,
         })
     }
-}
 
-impl Order {
     /// The command line; the HTTP client is told how long it has.
     pub(super) fn argv_within(&self, wall: Duration) -> Vec<String> {
         let mut argv = self.argv.clone();

@@ -17,6 +17,11 @@ pub(super) const fn is_unseen(character: char) -> bool {
     )
 }
 
+/// Whether a character is a space, or nobody sees it.
+pub(super) fn is_blank(character: char) -> bool {
+    character.is_whitespace() || is_unseen(character)
+}
+
 /// The character of JSON that a wide one looks like.
 pub(super) const fn narrow(character: char) -> Option<char> {
     Some(match character {

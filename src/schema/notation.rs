@@ -334,8 +334,7 @@ impl<'t> Translator<'t> {
             }
         }
         self.out.push('"');
-        let after =
-            self.rest().trim_start_matches(|c: char| c.is_whitespace() || hint::is_unseen(c));
+        let after = self.rest().trim_start_matches(hint::is_blank);
         let follows = after.chars().next().map(|c| hint::narrow(c).unwrap_or(c));
         match follows {
             None | Some(',' | ':' | '}' | ']' | ')' | '/' | '#') => Ok(()),

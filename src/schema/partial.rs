@@ -1,6 +1,8 @@
 //! Arguments of which some places are not known yet: what is known in, what is wrong with it whatever
 //! the rest will be out. It never says that arguments fit: they are checked again when all is known.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::repair::{mended, opened};
@@ -8,6 +10,7 @@ use super::violation::explain_beside;
 use super::{Error, Schemas, files, kind_of, own};
 use crate::call::Call;
 use crate::catalog::{Repair, Tool};
+use crate::pointer;
 
 /// What stands for a place that is not known yet: text that no call has by chance.
 const UNKNOWN: &str = "\u{fdd0}not known yet\u{fdd1}";
@@ -27,15 +30,12 @@ impl Schemas {
         if arguments == UNKNOWN {
             return Ok(());
         }
-        let compiled = self
-            .pair(tool)
-            .map(|pair| &pair.input)
-            .ok_or_else(|| Error::NotCompiled(tool.name.clone()))?;
+        let compiled = self.input(tool)?;
         if !arguments.is_object() {
             return Err(Error::NotObject(kind_of(arguments).to_owned()));
         }
         let wrong = |arguments: &Value| {
-            let own = own(call.dialect, tool, arguments);
+            let own = own(call.dialect, tool, Cow::Borrowed(arguments));
             let value = match tool.repair {
                 Repair::Off => own.into_owned(),
                 Repair::Safe => match mended(tool, compiled, &own) {
@@ -70,9 +70,9 @@ fn find(value: &Value, pointer: &mut String, places: &mut Vec<String>) {
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(index, item)| inside(&index.to_string(), item));
         }
-        Value::Object(members) => members
-            .iter()
-            .for_each(|(name, member)| inside(&name.replace('~', "~0").replace('/', "~1"), member)),
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| inside(&pointer::escape(name), member))
+        }
         Value::String(text) if text == UNKNOWN => places.push(pointer.clone()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }

@@ -5,6 +5,7 @@ use serde_json::{Map, Number, Value};
 
 use super::flaw::{Flaw, FlawKind};
 use super::hint;
+use crate::pointer;
 
 /// Longest run of digits in one number.
 const MAX_DIGITS: usize = 1000;
@@ -64,7 +65,7 @@ pub(super) fn placed(text: &str, at: usize, flaw: Flaw) -> Flaw {
 
 /// Appends `token` to a JSON Pointer.
 pub(super) fn join(pointer: &str, token: &str) -> String {
-    format!("{pointer}/{}", token.replace('~', "~0").replace('/', "~1"))
+    format!("{pointer}/{}", pointer::escape(token))
 }
 
 enum Step {

@@ -6,6 +6,8 @@ mod scope;
 mod settle;
 mod walk;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::flaw::{Flaw, FlawKind};
@@ -36,13 +38,13 @@ pub(super) fn repair(
     let mut log = Log::new(compiled.sensitive);
     let value = read_loosely(arguments_json, &mut log)?;
     let object = unwrap_text(value, &mut log)?;
-    match mend(tool, compiled, &own(dialect, tool, &object), log.clone()) {
+    match mend(tool, compiled, &own(dialect, tool, Cow::Borrowed(&object)), log.clone()) {
         Ok(done) => Ok(done),
         Err(refusal) => {
             let mut log = log;
             let inner = open_envelope(tool, &object, &mut log);
-            let opened =
-                inner.and_then(|inner| mend(tool, compiled, &own(dialect, tool, &inner), log).ok());
+            let inner = inner.map(|inner| own(dialect, tool, Cow::Owned(inner)));
+            let opened = inner.and_then(|inner| mend(tool, compiled, &inner, log).ok());
             opened.ok_or(refusal)
         }
     }
@@ -52,8 +54,7 @@ pub(super) fn repair(
 fn read_loosely(text: &str, log: &mut Log) -> Result<Value, Error> {
     let (value, changed) = reading(text).map_err(Error::Unreadable)?;
     if changed {
-        let source = Value::String(text.to_owned());
-        log.add("notation", "", Some(&source), Some(&value));
+        log.translated(text, &value);
     }
     Ok(value)
 }
@@ -105,16 +106,17 @@ fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
     let mut current = value;
     for _ in 0..MAX_UNWRAPS {
         let Value::String(text) = &current else { break };
-        let inner = match read(text, BOUNDS) {
-            Ok(inner) => inner,
-            Err(_) => match reading(text) {
-                Ok((Value::Object(_), _)) => read_loosely(text, log)?,
-                // What begins as an object is one, and what is wrong with it is worth telling.
-                Err(flaw) if text.trim_start().starts_with('{') => {
-                    return Err(Error::Unreadable(flaw));
-                }
-                _ => break,
-            },
+        let inner = match reading(text) {
+            Ok((inner, false)) => inner,
+            Ok((inner @ Value::Object(_), true)) => {
+                log.translated(text, &inner);
+                inner
+            }
+            // What begins as an object is one, and what is wrong with it is worth telling.
+            Err(flaw) if text.trim_start().starts_with('{') => {
+                return Err(Error::Unreadable(flaw));
+            }
+            _ => break,
         };
         log.add("decode", "", Some(&current), Some(&inner));
         current = inner;
@@ -130,7 +132,7 @@ pub(super) fn inner(tool: &Tool, value: &Value) -> Option<Value> {
     let members = tool.input_schema.get("properties").and_then(Value::as_object);
     let declared = |key: &String| members.is_some_and(|members| members.contains_key(key));
     let is_own = value.as_object()?.keys().any(declared);
-    if is_own { None } else { open_envelope(tool, value, &mut Log::new(false)) }
+    if is_own { None } else { opened(tool, value) }
 }
 
 /// The arguments inside something like `{"name": TOOL, "arguments": {...}}`.
@@ -277,6 +279,12 @@ impl Log {
     fn add(&mut self, kind: &str, pointer: &str, from: Option<&Value>, to: Option<&Value>) {
         let secret = self.sensitive;
         self.push(kind, pointer, shown(from, secret), shown(to, secret));
+    }
+
+    /// Notes that the whole stood in another notation than JSON.
+    fn translated(&mut self, text: &str, value: &Value) {
+        let source = Value::String(text.to_owned());
+        self.add("notation", "", Some(&source), Some(value));
     }
 
     /// Notes a change of one scalar.

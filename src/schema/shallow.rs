@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::reader::join;
+use super::reference::pointer_of;
 use super::validator::{encode, holds_data};
 
 /// Member of the copy's root that holds the alternatives.
@@ -70,8 +70,7 @@ impl Shallow {
                 Value::Array(items) => todo.extend(items),
                 Value::Object(map) => {
                     if let Some(Value::String(target)) = map.get_mut("$ref")
-                        && let Some(fragment) = target.strip_prefix('#')
-                        && let Ok(pointer) = percent_decode_str(fragment).decode_utf8()
+                        && let Some(pointer) = pointer_of(target)
                     {
                         let place = self.place_of(&pointer);
                         if place != pointer {

@@ -12,12 +12,17 @@ use super::reader::join;
 use super::repair::{MAX_UNWRAPS, inner, reading};
 use crate::call::{Call, Dialect};
 use crate::catalog::{Tool, exported_keys, restore};
+use crate::pointer;
 
 /// A value in the tool's own terms.
-pub(super) fn own<'v>(dialect: Option<Dialect>, tool: &Tool, value: &'v Value) -> Cow<'v, Value> {
+pub(super) fn own<'v>(
+    dialect: Option<Dialect>,
+    tool: &Tool,
+    value: Cow<'v, Value>,
+) -> Cow<'v, Value> {
     match dialect {
-        Some(dialect) => Cow::Owned(restore(tool, dialect, value.clone())),
-        None => Cow::Borrowed(value),
+        Some(dialect) => Cow::Owned(restore(tool, dialect, value.into_owned())),
+        None => value,
     }
 }
 
@@ -69,7 +74,7 @@ pub(super) fn told(error: Error, dialect: Option<Dialect>, tool: &Tool) -> Error
 
 fn pointer(own: &str, keys: &BTreeMap<String, String>) -> String {
     own.split('/').skip(1).fold(String::new(), |told, token| {
-        let token = token.replace("~1", "/").replace("~0", "~");
+        let token = pointer::unescape(token);
         join(&told, keys.get(&token).unwrap_or(&token))
     })
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reader::join;
+use super::reference::follow;
 use super::shallow::union_of;
 use super::validator::{Compiled, HARD_PATTERN, collect_errors, count, is_sensitive};
+use crate::pointer;
 
 pub(super) use phrase::{MASK, named, nearest, short_pointer};
 
@@ -395,19 +396,13 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     current
 }
 
-/// The place in `root` that a reference names.
-fn follow<'s>(root: &'s Value, target: &str) -> Option<&'s Value> {
-    let pointer = percent_decode_str(target.strip_prefix('#')?).decode_utf8().ok()?;
-    root.pointer(&pointer)
-}
-
 /// The schema objects on an evaluation path, references followed.
 fn chain<'s>(root: &'s Value, start: &'s Value, path: &str) -> Vec<&'s Map<String, Value>> {
     let mut found = Vec::new();
     let mut current = start;
     for token in path.split('/').skip(1) {
         found.extend(current.as_object());
-        let token = token.replace("~1", "/").replace("~0", "~");
+        let token = pointer::unescape(token);
         let next = if token == "$ref" {
             let target = current.get("$ref").and_then(Value::as_str);
             target.and_then(|target| follow(root, target))

@@ -1,6 +1,8 @@
 //! What models put around arguments and do not mean: thinking, a fence, the marks of a call and the
 //! tokens that end a turn. A text in, the place of what stands inside out; prose is none of it.
 
+use super::hint::is_blank;
+
 const THINKING: [(&str, &str); 4] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -37,9 +39,9 @@ pub(super) struct Thinking;
 pub(super) fn inside(text: &str) -> Result<(&str, usize), Thinking> {
     let (mut inner, mut before, mut fenced) = (text, 0, false);
     for _ in 0..MAX_LAYERS {
-        let shorter = inner.trim_start_matches(is_space);
+        let shorter = inner.trim_start_matches(is_blank);
         before += inner.len() - shorter.len();
-        inner = shorter.trim_end_matches(is_space);
+        inner = shorter.trim_end_matches(is_blank);
         let thinking = THINKING.iter().find(|(open, _)| inner.starts_with(open));
         let rest = if let Some((_, close)) = thinking {
             Some(inner.split_once(close).ok_or(Thinking)?.1)
@@ -59,10 +61,6 @@ pub(super) fn inside(text: &str) -> Result<(&str, usize), Thinking> {
         }
     }
     Ok((inner, before))
-}
-
-fn is_space(character: char) -> bool {
-    character.is_whitespace() || super::hint::is_unseen(character)
 }
 
 /// What stands in a fenced block, and the bytes before it; the end of the text closes one too.

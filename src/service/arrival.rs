@@ -11,7 +11,9 @@ use tonic::{Request, Status};
 
 use super::status;
 use crate::admission::{Caller, Link, Peer, names};
+use crate::call::Call;
 use crate::pipeline::Pipeline;
+use crate::telemetry;
 
 /// Finds out who sends, before a message is read: nobody unknown can have us read a large one.
 #[derive(Debug, Clone)]
@@ -50,6 +52,34 @@ pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     known(request).map(|known| known.caller)
 }
 
+/// What a request that runs calls brings besides its message.
+pub(super) struct Brought {
+    pub(super) caller: Caller,
+    proof: String,
+    received: Instant,
+    deadline: Option<Instant>,
+    /// Continues the sender's trace.
+    pub(super) span: tracing::Span,
+}
+
+/// What a request that just arrived brings; its time counts from here on.
+pub(super) fn brought<T>(request: &Request<T>) -> Result<Brought, Status> {
+    let received = Instant::now();
+    let Known { caller, proof } = known(request)?;
+    let span = tracing::info_span!("rpc");
+    telemetry::continue_trace(&span, &Headers(request.metadata()));
+    let deadline = deadline(request.metadata(), received);
+    Ok(Brought { caller, proof, received, deadline, span })
+}
+
+impl Brought {
+    /// Tells a call when it came, until when its sender waits and how the sender is known.
+    pub(super) fn mark(&self, call: &mut Call) {
+        (call.received, call.deadline) = (self.received, self.deadline);
+        call.proof.clone_from(&self.proof);
+    }
+}
+
 /// Who is at the other end of the connection that brought `request`.
 fn peer<T>(request: &Request<T>) -> Option<Peer> {
     let link = link(request)?;
@@ -79,7 +109,7 @@ fn link<T>(request: &Request<T>) -> Option<Link> {
 
 /// When the caller stops waiting, a little early, so that the answer to a late call can still be
 /// recorded and sent: a tenth of the time, at most 50 ms.
-pub(super) fn deadline(metadata: &MetadataMap, received: Instant) -> Option<Instant> {
+fn deadline(metadata: &MetadataMap, received: Instant) -> Option<Instant> {
     let timeout = parse_timeout(metadata.get("grpc-timeout")?.to_str().ok()?)?;
     let margin = (timeout / 10).min(Duration::from_millis(50));
     received.checked_add(timeout - margin)
@@ -102,7 +132,7 @@ fn parse_timeout(text: &str) -> Option<Duration> {
 }
 
 /// Lets a trace propagator read gRPC metadata.
-pub(super) struct Headers<'a>(pub(super) &'a MetadataMap);
+struct Headers<'a>(&'a MetadataMap);
 
 impl Extractor for Headers<'_> {
     fn get(&self, key: &str) -> Option<&str> {

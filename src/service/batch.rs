@@ -18,7 +18,6 @@ use crate::call::{Call, CallId, Code, Failure, Member, Taint};
 use crate::normalize;
 use crate::pipeline::{Entered, Foreseen, Recorded};
 use crate::proto::tools as proto;
-use crate::telemetry;
 use proto::call_batch_request::OnFailure;
 use proto::call_batch_response::Result as Told;
 
@@ -38,13 +37,9 @@ struct Batch {
 /// A batch on its way.
 struct Run {
     tools: Tools,
-    caller: Caller,
+    batch: Batch,
     plan: Plan,
-    calls: Vec<Call>,
-    entered: Vec<Option<Entered>>,
-    span: tracing::Span,
     progress: Progress,
-    stop_on_failure: bool,
     ended: Vec<Option<Recorded>>,
 }
 
@@ -68,11 +63,7 @@ impl Tools {
 
     /// Reads the calls, and takes their ids.
     async fn gather(&self, request: Request<proto::CallBatchRequest>) -> Result<Batch, Status> {
-        let received = Instant::now();
-        let arrival::Known { caller, proof } = arrival::known(&request)?;
-        let span = tracing::info_span!("rpc");
-        telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
-        let deadline = arrival::deadline(request.metadata(), received);
+        let brought = arrival::brought(&request)?;
         let asked = request.into_inner();
         let stop_on_failure = match OnFailure::try_from(asked.on_failure) {
             Ok(on_failure) => on_failure == OnFailure::Stop,
@@ -81,47 +72,37 @@ impl Tools {
         let id = CallId::generate().to_string();
         let bytes = asked.calls.iter().filter_map(|entry| entry.call.as_ref());
         let bytes = bytes.flat_map(|call| &call.files).map(|file| file.content.len()).sum();
-        let mut calls = large(bytes, move || read(asked.calls)).await?;
+        let mut calls = large("a call", bytes, move || read(asked.calls)).await?;
         for call in &mut calls {
-            (call.received, call.deadline, call.proof) = (received, deadline, proof.clone());
+            brought.mark(call);
             call.member.iter_mut().for_each(|member| member.batch.clone_from(&id));
         }
         let mut entered = Vec::with_capacity(calls.len());
         for (at, call) in calls.iter().enumerate() {
             let field = format!("calls[{at}].call.call_id");
-            entered.push(Some(self.enter(&field, call, &caller).await?));
+            entered.push(Some(self.enter(&field, call, &brought.caller).await?));
         }
+        let arrival::Brought { caller, span, .. } = brought;
         Ok(Batch { id, calls, entered, caller, stop_on_failure, span })
     }
 
     /// Looks at a batch, and runs it when nothing is wrong; tells whether something was.
-    async fn attend(self, batch: Batch, stop: CancellationToken) -> (Vec<Told>, bool) {
-        let Batch { id, mut calls, entered, caller, stop_on_failure, span } = batch;
-        let foreseen = self.pipeline.foresee(&calls, &caller);
-        for (at, call) in calls.iter_mut().enumerate() {
-            call.member = Some(foreseen.member(&id, at));
+    async fn attend(self, mut batch: Batch, stop: CancellationToken) -> (Vec<Told>, bool) {
+        let foreseen = self.pipeline.foresee(&batch.calls, &batch.caller);
+        for (at, call) in batch.calls.iter_mut().enumerate() {
+            call.member = Some(foreseen.member(&batch.id, at));
         }
-        let names: Vec<String> = calls.iter().map(name).collect();
+        let names: Vec<String> = batch.calls.iter().map(name).collect();
         let refused = foreseen.faults.iter().any(Option::is_some);
         let outcome = if refused { "refused" } else { "run" };
         metrics::counter!("switchboard_batches_total", "outcome" => outcome).increment(1);
         let ended = if refused {
-            self.refuse(calls, &caller, foreseen).await
+            self.refuse(batch.calls, &batch.caller, foreseen).await
         } else {
             let plan = foreseen.plan;
-            let (progress, ended) = (Progress::new(&plan), calls.iter().map(|_| None).collect());
-            let run = Run {
-                tools: self,
-                caller,
-                plan,
-                calls,
-                entered,
-                span,
-                progress,
-                stop_on_failure,
-                ended,
-            };
-            run.run(stop).await
+            let progress = Progress::new(&plan);
+            let ended = batch.calls.iter().map(|_| None).collect();
+            Run { tools: self, batch, plan, progress, ended }.run(stop).await
         };
         let told = names.into_iter().zip(ended).map(|(name, recorded)| {
             let reply = recorded.as_ref().map(wire::reply);
@@ -199,7 +180,7 @@ impl Run {
         let arguments = arguments.map_err(|unfilled| (at, self.unfilled(&unfilled).into()))?;
         let taint = self.brought(at);
         let (Some(call), Some(entered)) =
-            (self.calls.get_mut(at), self.entered.get_mut(at).and_then(Option::take))
+            (self.batch.calls.get_mut(at), self.batch.entered.get_mut(at).and_then(Option::take))
         else {
             return Err((at, lost(&status::internal("")).into()));
         };
@@ -208,8 +189,11 @@ impl Run {
         }
         call.taint = taint;
         call.received = Instant::now();
-        let arrived =
-            Arrived { call: call.clone(), caller: self.caller.clone(), span: self.span.clone() };
+        let arrived = Arrived {
+            call: call.clone(),
+            caller: self.batch.caller.clone(),
+            span: self.batch.span.clone(),
+        };
         Ok((at, self.tools.run(arrived, entered, None)))
     }
 
@@ -220,14 +204,14 @@ impl Run {
     }
 
     async fn decline(&self, call: usize, failure: Failure) -> Recorded {
-        let declined = self.calls.get(call).cloned().unwrap_or_else(|| Call::new("", "{}"));
-        self.tools.pipeline.decline(declined, &self.caller, failure).await
+        let declined = self.batch.calls.get(call).cloned().unwrap_or_else(|| Call::new("", "{}"));
+        self.tools.pipeline.decline(declined, &self.batch.caller, failure).await
     }
 
     fn end(&mut self, call: usize, recorded: Recorded) {
         let success = recorded.reply.status == normalize::Status::Success;
         self.progress.end(call, success);
-        if !success && self.stop_on_failure {
+        if !success && self.batch.stop_on_failure {
             self.progress.stop(Because::Stopped(call));
         }
         if let Some(slot) = self.ended.get_mut(call) {
@@ -242,8 +226,8 @@ impl Run {
     /// The caller is gone: nothing begins any more, and what runs is ended.
     fn cancel(&mut self) {
         self.progress.stop(Because::Cancelled);
-        for call in &self.calls {
-            self.tools.pipeline.cancel(call.id.as_str(), &self.caller);
+        for call in &self.batch.calls {
+            self.tools.pipeline.cancel(call.id.as_str(), &self.batch.caller);
         }
     }
 

@@ -46,7 +46,7 @@ impl Form {
         proto::Tool {
             name: tool.name.clone(),
             description: tool.lead().to_owned(),
-            risk: wire::risk(tool.risk).into(),
+            risk: proto::Risk::from(tool.risk).into(),
             source: tool.source.clone(),
             digest: tool.digest.clone(),
             tokens,

@@ -2,14 +2,13 @@
 //! provider's own messages back.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Map, Value};
 use tonic::{Request, Status};
 use tracing::Span;
 
-use super::underway::Arrived;
+use super::underway::{Arrived, large};
 use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
 use crate::call::{Call, Dialect, Withheld};
@@ -19,12 +18,9 @@ use crate::normalize::Reply;
 use crate::pipeline::Recorded;
 use crate::proto::tools as proto;
 use crate::proto::tools::call_native_request::Message;
-use crate::telemetry;
 
 /// Calls of one message that run at the same time.
 const TOGETHER: usize = 8;
-/// Bytes of a message that is read at once; a longer one is read where it holds nobody up.
-const INLINE: usize = 64 << 10;
 /// Bytes of the prefix of idempotency keys, and of a native id that stands in one.
 const PREFIX_BYTES: usize = 128;
 /// Bytes of a tool's name that are kept; no tool has as many.
@@ -50,15 +46,11 @@ impl Tools {
         &self,
         request: Request<proto::CallNativeRequest>,
     ) -> Result<proto::CallNativeResponse, Status> {
-        let received = Instant::now();
-        let arrival::Known { caller, proof } = arrival::known(&request)?;
-        let span = tracing::info_span!("rpc");
-        telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
-        let deadline = arrival::deadline(request.metadata(), received);
+        let brought = arrival::brought(&request)?;
         let wire = request.into_inner();
         let provider = provider(wire.provider)?;
         let mut call = Call::new("", "{}");
-        (call.received, call.deadline, call.proof) = (received, deadline, proof);
+        brought.mark(&mut call);
         call.dialect = wire::dialect(wire.dialect)?.or_else(|| Some(usual(provider)));
         call.conversation = wire::named("conversation_id", wire.conversation_id)?;
         call.attends = wire.wait_for_approval;
@@ -68,7 +60,7 @@ impl Tools {
             let wrong = format!("has {} bytes; at most {PREFIX_BYTES}", prefix.len());
             return Err(status::malformed(&[("idempotency_prefix", wrong)]));
         }
-        let shared = Shared { caller, call, prefix, span };
+        let shared = Shared { caller: brought.caller, call, prefix, span: brought.span };
         let message = wire
             .message
             .ok_or_else(|| status::malformed(&[("message_json", "is missing".to_owned())]))?;
@@ -106,13 +98,7 @@ impl Tools {
             };
             Ok(Said { turn, reading: Some(reading) })
         };
-        if length < INLINE {
-            return read();
-        }
-        tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
-            tracing::error!(panicked = error.is_panic(), "a message could not be read");
-            Err(status::internal(""))
-        })
+        large("a message", length, read).await
     }
 
     async fn respond(

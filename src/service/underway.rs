@@ -2,7 +2,6 @@
 //! cancels but does not tear down, so that its container is removed and its record is made.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::task::JoinHandle;
@@ -17,9 +16,8 @@ use crate::call::{Call, CallId, Code, Event};
 use crate::ledger::Page;
 use crate::pipeline::{Entered, Recorded};
 use crate::proto::tools as proto;
-use crate::telemetry;
 
-/// Bytes of files that are hashed at once.
+/// Bytes of a message, or of its files, that are read at once.
 const INLINE: usize = 64 << 10;
 
 /// A call that arrived: what it is and who sent it.
@@ -52,14 +50,10 @@ impl Tools {
         &self,
         request: Request<proto::CallRequest>,
     ) -> Result<Arrived, Status> {
-        let received = Instant::now();
-        let arrival::Known { caller, proof } = arrival::known(&request)?;
-        let span = tracing::info_span!("rpc");
-        telemetry::continue_trace(&span, &arrival::Headers(request.metadata()));
-        let deadline = arrival::deadline(request.metadata(), received);
+        let brought = arrival::brought(&request)?;
         let mut call = read(request.into_inner()).await?;
-        (call.received, call.deadline, call.proof) = (received, deadline, proof);
-        Ok(Arrived { call, caller, span })
+        brought.mark(&mut call);
+        Ok(Arrived { call, caller: brought.caller, span: brought.span })
     }
 
     /// Starts a call under an id that no other call has or had.
@@ -141,11 +135,12 @@ impl Tools {
 /// A call from its wire form.
 async fn read(wire: proto::CallRequest) -> Result<Call, Status> {
     let bytes = wire.files.iter().map(|file| file.content.len()).sum();
-    large(bytes, || wire::call(wire)).await
+    large("a call", bytes, || wire::call(wire)).await
 }
 
-/// Reads a message whose files have so many bytes. Many are hashed where it holds nobody up.
+/// Reads `what`, which has so many bytes. Many are read, or hashed, where it holds nobody up.
 pub(super) async fn large<T: Send + 'static>(
+    what: &str,
     bytes: usize,
     read: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {
@@ -153,7 +148,7 @@ pub(super) async fn large<T: Send + 'static>(
         return read();
     }
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| {
-        tracing::error!(panicked = error.is_panic(), "a call could not be read");
+        tracing::error!(panicked = error.is_panic(), "{what} could not be read");
         Err(status::internal(""))
     })
 }

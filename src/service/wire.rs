@@ -87,6 +87,18 @@ pub(super) fn dialect(wire: i32) -> Result<Option<Dialect>, Status> {
     known(wire).map_err(|fault| status::malformed(&[("dialect", fault)]))
 }
 
+impl From<Dialect> for proto::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Openai => Self::Openai,
+            Dialect::OpenaiStrict => Self::OpenaiStrict,
+            Dialect::Anthropic => Self::Anthropic,
+            Dialect::Gemini => Self::Gemini,
+            Dialect::Plain => Self::Plain,
+        }
+    }
+}
+
 fn known(wire: i32) -> Result<Option<Dialect>, String> {
     let known = proto::Dialect::try_from(wire);
     let known = known.map_err(|error| format!("`{wire}` is not known: {error}"))?;
@@ -118,12 +130,14 @@ pub(super) fn tool_in(tool: &Tool, dialect: Option<Dialect>) -> proto::Tool {
     }
 }
 
-pub(super) const fn risk(risk: Risk) -> proto::Risk {
-    match risk {
-        Risk::Read => proto::Risk::Read,
-        Risk::Write => proto::Risk::Write,
-        Risk::Destructive => proto::Risk::Destructive,
-        Risk::Outbound => proto::Risk::Outbound,
+impl From<Risk> for proto::Risk {
+    fn from(risk: Risk) -> Self {
+        match risk {
+            Risk::Read => Self::Read,
+            Risk::Write => Self::Write,
+            Risk::Destructive => Self::Destructive,
+            Risk::Outbound => Self::Outbound,
+        }
     }
 }
 
@@ -137,7 +151,7 @@ fn tool(tool: &Tool) -> proto::Tool {
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default(),
-        risk: risk(tool.risk).into(),
+        risk: proto::Risk::from(tool.risk).into(),
         idempotent: tool.idempotent,
         cache_ttl_ms: tool.cache_ttl.map(millis).unwrap_or_default(),
         timeout_ms: millis(tool.profile.limits.wall),

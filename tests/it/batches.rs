@@ -11,7 +11,7 @@ use switchboard::proto::tools::{CallBatchRequest, CallBatchResponse, CallRequest
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::daemon::{Daemon, Setup, code, eventually, parsed, request};
+use crate::daemon::{Daemon, Setup, code, eventually, lines, parsed, request};
 
 fn entry(name: &str, tool: &str, arguments: &Value) -> Entry {
     Entry { name: name.to_owned(), call: Some(request(tool, &arguments.to_string())) }
@@ -32,8 +32,11 @@ async fn run(daemon: &Daemon, calls: Vec<Entry>) -> (Vec<Value>, CallBatchRespon
     let answer = send(daemon, calls, OnFailure::Unspecified).await.unwrap();
     let told: Vec<&String> = answer.results.iter().map(|result| &result.name).collect();
     assert_eq!(told, names.iter().collect::<Vec<_>>(), "in the order of the request");
-    let replies = answer.results.iter().map(|result| parsed(result.reply.as_ref().unwrap()));
-    (replies.collect(), answer)
+    (replies_of(&answer), answer)
+}
+
+pub(crate) fn replies_of(answer: &CallBatchResponse) -> Vec<Value> {
+    answer.results.iter().map(|result| parsed(result.reply.as_ref().unwrap())).collect()
 }
 
 fn codes(replies: &[Value]) -> Vec<&str> {
@@ -42,10 +45,8 @@ fn codes(replies: &[Value]) -> Vec<&str> {
 
 /// The records, newest first.
 fn records(daemon: &Daemon) -> Vec<Value> {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
-    let output = daemon.cli(&["ledger", "search", "--json", "--config", &config]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let config = daemon.config();
+    lines(&daemon.cli(&["ledger", "search", "--json", "--config", &config]))
 }
 
 fn record<'r>(records: &'r [Value], name: &str) -> &'r Value {
@@ -104,7 +105,7 @@ async fn results_reach_the_calls_that_refer_to_them_and_policy_decides_on_the_fi
     );
     assert_eq!(record(&records, "after")["code"], "SKIPPED");
     assert_eq!(record(&records, "after")["arguments"], r#"{"value":{"$ref":"many#"}}"#);
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let replay = daemon.cli(&["replay", "--json", "--config", &config]);
     let sum = String::from_utf8(replay.stdout).unwrap();
     let sum: Value = serde_json::from_str(sum.lines().last().unwrap()).unwrap();
@@ -215,8 +216,7 @@ async fn at_a_failure_a_batch_goes_on_or_stops_as_asked() {
     calls[2].call = Some(request("probe.mirror", r#"{"value": {"$ref": "wait#"}}"#));
     calls.push(entry("wait", "probe.sh", &json!({"script": "sleep 1; exit 4"})));
     let answer = send(&daemon, calls, OnFailure::Stop).await.unwrap();
-    let replies: Vec<Value> =
-        answer.results.iter().map(|result| parsed(result.reply.as_ref().unwrap())).collect();
+    let replies = replies_of(&answer);
     let skipped = "SKIPPED";
     assert_eq!(
         codes(&replies),
@@ -359,8 +359,7 @@ async fn the_command_line_runs_a_batch_from_a_file() {
     let path = path.display().to_string();
     let output = daemon.cli(&["batch", &path]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = lines(&output);
     assert_eq!(lines[1]["name"], "b");
     assert_eq!(lines[1]["reply"]["data"].to_string(), r#"{"value":1.10}"#);
     assert_eq!(lines[2]["refused"], false);

@@ -38,7 +38,7 @@ async fn the_same_bytes_come_from_grpc_the_command_line_and_the_ledger() {
     let daemon = Setup::new().start().await;
     let reply = daemon.try_call(request("text.stats", "{\"text\":\"äß\"}")).await.unwrap();
     let id = reply.metadata.unwrap().call_id;
-    let shown = daemon.cli(&["ledger", "show", "--config", &config(&daemon), "--reply", &id]);
+    let shown = daemon.cli(&["ledger", "show", "--config", &daemon.config(), "--reply", &id]);
     assert_eq!(String::from_utf8(shown.stdout).unwrap(), format!("{}\n", reply.json));
 
     let output = daemon.cli(&["call", "text.stats", "{\"text\":\"from the shell\"}"]);
@@ -49,12 +49,8 @@ async fn the_same_bytes_come_from_grpc_the_command_line_and_the_ledger() {
     // The command line calls over the socket, so it is another caller than the TCP client.
     let refused = client.get_result(result(id)).await.unwrap_err();
     assert_eq!(refused.code(), tonic::Code::NotFound);
-    let shown = daemon.cli(&["ledger", "show", "--config", &config(&daemon), "--reply", id]);
+    let shown = daemon.cli(&["ledger", "show", "--config", &daemon.config(), "--reply", id]);
     assert_eq!(shown.stdout, output.stdout);
-}
-
-fn config(daemon: &Daemon) -> String {
-    daemon.folder().join("switchboard.toml").display().to_string()
 }
 
 fn result(id: &str) -> switchboard::proto::tools::GetResultRequest {
@@ -281,7 +277,7 @@ async fn every_call_leaves_one_record_also_a_refused_one() {
     daemon.call("probe.echo", &json!({ "count": "x" })).await;
     let found = |arguments: &[&str]| {
         let mut line = vec!["ledger", "search", "--json", "--config"];
-        let config = config(&daemon);
+        let config = daemon.config();
         line.push(&config);
         line.extend(arguments);
         let output = daemon.cli(&line);

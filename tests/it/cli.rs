@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::daemon::{BINARY, Daemon, Setup, request};
+use crate::daemon::{BINARY, Daemon, Setup, lines, request};
 
 /// A document with one usable operation and one whose parameter is nowhere defined.
 const DOCUMENT: &str = r##"
@@ -37,25 +37,14 @@ fn exit(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-/// Every line of the output as JSON.
-fn lines(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn config(daemon: &Daemon) -> String {
-    daemon.folder().join("switchboard.toml").display().to_string()
-}
-
 /// `switchboard ledger PART --config ... MORE`.
 fn ledger(daemon: &Daemon, part: &str, more: &[&str]) -> Output {
-    let mut line = vec!["ledger", part, "--config"];
-    let config = config(daemon);
-    line.push(&config);
+    let config = daemon.config();
+    let mut line = vec!["ledger", part, "--config", &config];
     line.extend(more);
     daemon.cli(&line)
 }
@@ -273,7 +262,7 @@ async fn the_tail_of_the_ledger_follows_new_calls() {
     let daemon = Setup::new().start().await;
     daemon.call("probe.cat", &json!({ "text": "before" })).await;
     let mut tail = Command::new(BINARY)
-        .args(["ledger", "tail", "--follow", "--json", "--config", &config(&daemon)])
+        .args(["ledger", "tail", "--follow", "--json", "--config", &daemon.config()])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -320,7 +309,7 @@ fn change(folder: &Path, sql: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_finds_a_good_installation_good() {
     let daemon = Setup::new().start().await;
-    let output = daemon.cli(&["doctor", "--json", "--config", &config(&daemon)]);
+    let output = daemon.cli(&["doctor", "--json", "--config", &daemon.config()]);
     assert_eq!(exit(&output), 0, "{}", told(&output));
     let checks = lines(&output);
     for name in
@@ -331,7 +320,7 @@ async fn the_doctor_finds_a_good_installation_good() {
         assert_eq!(check["verdict"], "good", "{check:#}");
     }
     assert!(checks.iter().any(|check| check["check"] == "image"), "{checks:#?}");
-    let table = daemon.cli(&["doctor", "--config", &config(&daemon)]);
+    let table = daemon.cli(&["doctor", "--config", &daemon.config()]);
     assert_eq!(exit(&table), 0);
     assert!(told(&table).starts_with("VERDICT"), "{}", told(&table));
 }
@@ -340,7 +329,7 @@ async fn the_doctor_finds_a_good_installation_good() {
 async fn the_doctor_tells_how_to_mend_what_is_bad() {
     let setup = Setup::new().config("[sandbox]\nengine = \"unix:///nonexistent/docker.sock\"");
     let daemon = setup.start_unready().await;
-    let output = daemon.cli(&["doctor", "--json", "--config", &config(&daemon)]);
+    let output = daemon.cli(&["doctor", "--json", "--config", &daemon.config()]);
     assert_eq!(exit(&output), 1, "{}", told(&output));
     let checks = lines(&output);
     let engine = checks.iter().find(|check| check["check"] == "engine").unwrap();

@@ -220,6 +220,11 @@ impl Daemon {
         self.setup.folder.path()
     }
 
+    /// The path of its configuration, as `--config` takes it.
+    pub(crate) fn config(&self) -> String {
+        self.folder().join("switchboard.toml").display().to_string()
+    }
+
     pub(crate) fn address(&self, listener: &str) -> SocketAddr {
         self.bound[listener].as_str().unwrap().parse().unwrap()
     }
@@ -363,6 +368,12 @@ pub(crate) fn request(tool: &str, arguments: &str) -> CallRequest {
 
 pub(crate) fn parsed(reply: &Reply) -> Value {
     serde_json::from_str(&reply.json).unwrap()
+}
+
+/// Every line of the output as JSON.
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub(crate) fn code(reply: &Value) -> &str {

@@ -106,7 +106,7 @@ async fn a_call_in_a_dialect_s_terms_runs_and_is_recorded_in_the_tool_s_own() {
     assert_eq!(reply["metadata"]["repairs"], json!([]), "it is no repair");
 
     let id = reply["metadata"]["call_id"].as_str().unwrap();
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let record = daemon.cli(&["ledger", "show", "--config", &config, id]);
     let record = String::from_utf8(record.stdout).unwrap();
     assert!(record.contains("at<") && record.contains("the pin"), "{record}");
@@ -122,7 +122,7 @@ async fn a_secret_under_an_exported_key_is_masked_however_the_call_was_written()
     let daemon = odd().await;
     let whole = definition(&tool(&daemon, "probe.odd", Dialect::Anthropic).await);
     let pin = key(&whole["input_schema"], "the pin");
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let plain = json!({ pin.clone(): "4711-0815" });
     for arguments in [
         plain.to_string(),

@@ -97,7 +97,7 @@ async fn a_missing_image_is_named_and_spares_the_other_tools() {
     let status = daemon.try_call(request("probe.slow", "{\"script\":\"true\"}")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
     assert!(status.message().contains("absent"), "{status:?}");
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let doctor = daemon.cli(&["doctor", "--config", &config]);
     let told = String::from_utf8(doctor.stdout).unwrap();
     assert!(told.contains("absent"), "{told}");

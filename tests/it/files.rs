@@ -46,7 +46,7 @@ async fn files_go_in_and_come_back_byte_for_byte_and_are_recorded() {
     assert_eq!(listed[2]["sha256"], reply.files[2].sha256);
     assert!(reply.json.len() < 2000, "no content is in the JSON");
 
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let id = told["metadata"]["call_id"].as_str().unwrap();
     let shown = daemon.cli(&["ledger", "show", "--json", "--config", &config, id]);
     let entry: Value = serde_json::from_slice(&shown.stdout).unwrap();

@@ -104,7 +104,7 @@ async fn a_host_that_no_rule_allows_is_refused_and_recorded() {
     let script = "import urllib.request as r\nresult = r.urlopen('http://example.com/').status";
     let reply = daemon.call("python.run", &json!({ "code": script })).await;
     assert_eq!(code(&reply), "EGRESS_DENIED", "{reply:#}");
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let line = ["ledger", "search", "--code", "EGRESS_DENIED", "--json", "--config", &config];
     let output = daemon.cli(&line);
     let told = String::from_utf8(output.stdout).unwrap();
@@ -132,7 +132,7 @@ async fn a_call_cut_short_is_recorded_with_its_container_and_its_attempts() {
     };
     let (status, _connection) = tokio::join!(caller.call(call), cancel);
     assert_eq!(status.unwrap_err().code(), tonic::Code::Cancelled);
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let line = ["ledger", "search", "--code", "CANCELLED", "--json", "--config", &config];
     let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
     let entry: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
@@ -351,7 +351,7 @@ async fn a_call_is_sent_again_with_the_same_key_where_its_source_says_so() {
     let statuses: Vec<&Value> = tried.iter().map(|attempt| &attempt["status"]).collect();
     assert_eq!(statuses, [&json!(503), &Value::Null, &json!(201)], "{reply:#}");
 
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let shown = daemon.cli(&["ledger", "show", "--json", "--config", &config, id]);
     let entry: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(entry["facts"]["run"]["egress"].as_array().unwrap().len(), 3, "{entry:#}");

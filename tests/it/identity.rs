@@ -84,7 +84,7 @@ async fn call(
 }
 
 fn last_caller(daemon: &Daemon) -> Value {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let line = daemon.cli(&["ledger", "tail", "--config", &config, "-n", "1", "--json"]);
     let text = String::from_utf8(line.stdout).unwrap();
     let record: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();

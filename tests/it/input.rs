@@ -113,12 +113,8 @@ async fn validate_tells_what_would_run_and_runs_nothing() {
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["error"]["code"], "UNKNOWN_TOOL");
     assert_eq!(told["error"]["details"]["nearest"][0], "probe.echo");
-    let output = daemon.cli(&["ledger", "search", "--json", "--config", &config(&daemon)]);
+    let output = daemon.cli(&["ledger", "search", "--json", "--config", &daemon.config()]);
     assert!(output.stdout.is_empty(), "validation leaves no record: {output:?}");
-}
-
-fn config(daemon: &Daemon) -> String {
-    daemon.folder().join("switchboard.toml").display().to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]

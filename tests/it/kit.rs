@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::daemon::{BINARY, ROOT, Setup, copy};
+use crate::daemon::{BINARY, ROOT, Setup, copy, lines};
 
 fn policy(arguments: &[&str]) -> Output {
     let mut command = Command::new(BINARY);
@@ -21,11 +21,6 @@ fn exit(output: &Output) -> i32 {
 
 fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn shipped() -> String {
@@ -259,7 +254,7 @@ async fn replay_tells_the_models_mistakes_from_the_definitions() {
     daemon.call("probe.echo", &json!({ "count": 2000, "colour": "red" })).await;
     daemon.call("probe.cat", &json!({})).await;
     daemon.call("no.such", &json!({})).await;
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let replay = |expected: &[(&str, u64)]| {
         let output = daemon.cli(&["replay", "--json", "--config", &config]);
         assert_eq!(exit(&output), 0, "{}", told(&output));

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "call",
+    "pointer",
     "mask",
     "tokens",
     "admission",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, Setup, request};
 
 fn ledger(daemon: &Daemon, part: &str, more: &[&str]) -> Output {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let mut line = vec!["ledger", part, "--config", &config];
     line.extend(more);
     daemon.cli(&line)

@@ -84,7 +84,7 @@ fn secrets() -> Vec<(&'static str, String)> {
 }
 
 fn cli(daemon: &Daemon, part: &str, more: &[&str]) -> (Option<i32>, String) {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let mut line = vec!["ledger", part, "--config", &config];
     line.extend(more);
     let output = daemon.cli(&line);
@@ -236,7 +236,7 @@ async fn results_are_shown_masked_and_the_caller_gets_them_whole() {
         shown["reply_json"]["data"],
         json!({ "rows": [{ "id": 1, "salary": "[masked]" }], "tel": "[masked]" })
     );
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let raw = daemon.cli(&["ledger", "show", "--config", &config, "--reply", &id_of(&reply)]);
     let raw: Value = serde_json::from_slice(&raw.stdout).unwrap();
     assert_eq!(raw["data"], given, "what is asked for by name is not hidden");

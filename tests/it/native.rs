@@ -64,19 +64,15 @@ fn chat(asked: &[(&str, &str, &str)]) -> Value {
     json!({"role": "assistant", "content": "One moment.", "tool_calls": calls})
 }
 
-fn config(daemon: &Daemon) -> String {
-    daemon.folder().join("switchboard.toml").display().to_string()
-}
-
 /// How many records there are with this code.
 fn records(daemon: &Daemon, code: &str) -> usize {
-    let line = ["ledger", "search", "--code", code, "--json", "--config", &config(daemon)];
+    let line = ["ledger", "search", "--code", code, "--json", "--config", &daemon.config()];
     String::from_utf8(daemon.cli(&line).stdout).unwrap().lines().count()
 }
 
 /// How many calls ran well.
 fn successes(daemon: &Daemon) -> usize {
-    let line = ["ledger", "search", "--json", "--config", &config(daemon)];
+    let line = ["ledger", "search", "--json", "--config", &daemon.config()];
     let told = String::from_utf8(daemon.cli(&line).stdout).unwrap();
     let code = |line: &str| serde_json::from_str::<Value>(line).unwrap()["code"].clone();
     told.lines().filter(|line| code(line).is_null()).count()
@@ -135,7 +131,7 @@ async fn every_call_of_a_message_is_answered_whatever_becomes_of_it() {
     assert_eq!(call.native_name, "functions.probe_dot_echo");
     assert_eq!(call.reply.as_ref().unwrap().tool_name, "probe.echo");
     let shown =
-        daemon.cli(&["ledger", "show", "--config", &config(&daemon), "--reply", &call.call_id]);
+        daemon.cli(&["ledger", "show", "--config", &daemon.config(), "--reply", &call.call_id]);
     let recorded: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(recorded, parsed(call.reply.as_ref().unwrap()));
     assert_eq!(records(&daemon, "SCHEMA_VALIDATION_ERROR"), 3);
@@ -461,7 +457,7 @@ async fn a_replay_does_not_decide_what_the_message_decided() {
     let message = chat(&[("a", "probe_dot_echo", r#"{"count":1}"#)]);
     let body = json!({"choices": [{"message": message, "finish_reason": "length"}]});
     native(&daemon, json_of(Provider::OpenaiChat, &body)).await;
-    let output = daemon.cli(&["replay", "--json", "--config", &config(&daemon)]);
+    let output = daemon.cli(&["replay", "--json", "--config", &daemon.config()]);
     let told = String::from_utf8(output.stdout).unwrap();
     let sum: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
     assert_eq!(

@@ -108,7 +108,7 @@ fn cyclic_tiff() -> Vec<u8> {
 
 /// The container that a call ran in.
 fn container(daemon: &Daemon, reply: &Value) -> String {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let id = reply["metadata"]["call_id"].as_str().unwrap();
     let shown = daemon.cli(&["ledger", "show", "--json", "--config", &config, id]);
     let entry: Value = serde_json::from_slice(&shown.stdout).unwrap();

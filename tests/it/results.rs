@@ -81,7 +81,7 @@ async fn a_summary_is_shown_and_the_whole_is_recorded_and_cached() {
     let page = daemon.client().await.get_result(asked).await.unwrap().into_inner();
     let mut whole: Value = serde_json::from_str(&page.json).unwrap();
     assert_eq!(whole["data"]["value"], value());
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let told = daemon.cli(&["ledger", "show", "--config", &config, "--reply", id]);
     assert_eq!(String::from_utf8(told.stdout).unwrap().trim_end(), page.json);
     // The line as it was sent differs in two places only.

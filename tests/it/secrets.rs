@@ -250,7 +250,7 @@ async fn a_secret_reaches_its_host_and_is_found_nowhere_else() {
 
 /// Looks for the values in all that the daemon writes, and in what its containers are.
 async fn look_everywhere(daemon: &Daemon, reply: &Value) {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let id = reply["metadata"]["call_id"].as_str().unwrap();
     let shown = daemon.cli(&["ledger", "show", "--config", &config, id]);
     let shown = String::from_utf8(shown.stdout).unwrap();

@@ -39,7 +39,7 @@ async fn echo(daemon: &Daemon, count: u32) -> Value {
 }
 
 fn listed(daemon: &Daemon) -> (Vec<Value>, Value) {
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let output = daemon.cli(&["policy", "shadow", "--json", "--config", &config]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -83,7 +83,7 @@ async fn a_candidate_that_denies_changes_nothing_but_is_counted_and_listed() {
     let kind = kinds.iter().find(|kind| kind["tool"] == "python.run").unwrap();
     assert_eq!(kind["example"]["candidate"], json!([]), "{kind:#}");
 
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let text = daemon.cli(&["policy", "shadow", "--tool", "probe.echo", "--config", &config]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("probe.echo: permit -> deny in 2 calls"), "{text}");

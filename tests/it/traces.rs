@@ -72,7 +72,7 @@ async fn a_call_is_one_span_a_stage_in_the_callers_trace() {
     }
     let call = ours.iter().find(|span| span.name == "call").unwrap();
     assert!(format!("{:?}", call.attributes).contains(&id), "the span names the call");
-    let config = daemon.folder().join("switchboard.toml").display().to_string();
+    let config = daemon.config();
     let shown = daemon.cli(&["ledger", "show", "--config", &config, &id]);
     assert!(String::from_utf8(shown.stdout).unwrap().contains(trace), "the record names the trace");
 }

@@ -75,8 +75,16 @@ pub(super) struct Defs {
 }
 
 impl Defs {
+    /// The reference to a place in the tool's schema.
+    pub(super) fn reference(&mut self, pointer: &str) -> String {
+        match pointer {
+            "" => "#".to_owned(),
+            pointer => format!("#/$defs/{}", self.name(pointer)),
+        }
+    }
+
     /// The name of the entry for a place in the tool's schema.
-    pub(super) fn name(&mut self, pointer: &str) -> String {
+    fn name(&mut self, pointer: &str) -> String {
         if let Some(known) = self.names.get(pointer) {
             return known.clone();
         }
@@ -170,11 +178,7 @@ impl Copier<'_> {
         match key {
             "$ref" => {
                 let (pointer, _) = follow(self.root, value.as_str()?)?;
-                let target = match pointer.as_str() {
-                    "" => "#".to_owned(),
-                    pointer => format!("#/$defs/{}", self.defs.name(pointer)),
-                };
-                Some(Value::String(target))
+                Some(Value::String(self.defs.reference(&pointer)))
             }
             "properties" => {
                 let members = value.as_object()?.iter();
@@ -279,16 +283,9 @@ impl Copier<'_> {
         (out, notes): (&mut Map<String, Value>, &mut Vec<String>),
     ) {
         let Some(pattern) = value.as_str() else { return };
-        match patterns::spell(pattern, self.dialect) {
-            Some(spelled) => drop(out.insert("pattern".to_owned(), spelled.into())),
-            None => {
-                self.losses.add(
-                    at,
-                    "pattern",
-                    "the provider cannot compile it; moved to the description",
-                );
-                notes.push(format!("Must match the regular expression {}.", text::shown(value)));
-            }
+        match patterns::spell_or_tell(pattern, self.dialect, at, &mut self.losses) {
+            Ok(spelled) => drop(out.insert("pattern".to_owned(), spelled.into())),
+            Err(told) => notes.push(told),
         }
     }
 

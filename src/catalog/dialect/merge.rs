@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::text::Losses;
-use super::view::{self, Types, join, list, properties, referred, required};
+use super::view::{self, Types, is_closed, join, list, properties, referred, required};
 
 /// How deep references and `allOf` in one place are followed.
 const MAX_STEPS: usize = 32;
@@ -179,10 +179,10 @@ impl Uniter<'_> {
                 }
             }
         }
-        let is_closed = closed(out) || (!settled.is_empty() && settled.iter().all(closed));
+        let closed = is_closed(out) || (!settled.is_empty() && settled.iter().all(is_closed));
         out.shift_remove("additionalProperties");
         out.shift_remove("unevaluatedProperties");
-        if is_closed {
+        if closed {
             out.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
         out.insert("properties".to_owned(), Value::Object(members));
@@ -204,13 +204,6 @@ impl Uniter<'_> {
         }
         map
     }
-}
-
-/// Whether an object takes no other members than those it declares.
-fn closed(map: &Map<String, Value>) -> bool {
-    ["additionalProperties", "unevaluatedProperties"]
-        .iter()
-        .any(|key| map.get(*key) == Some(&Value::Bool(false)))
 }
 
 /// A schema for a member that fits whatever any of the alternatives says of it.

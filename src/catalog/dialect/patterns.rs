@@ -1,6 +1,9 @@
 //! Regular expressions for the engine of a provider: an ECMA 262 pattern in, the spelling that the
 //! engine compiles out, or nothing. One bad pattern makes a provider refuse the whole message.
 
+use serde_json::Value;
+
+use super::text::{self, Losses};
 use crate::call::Dialect;
 
 /// Longest pattern that is sent.
@@ -30,6 +33,20 @@ pub(super) fn spell(pattern: &str, dialect: Dialect) -> Option<String> {
             spelled.filter(|_| anchored && !pattern.ends_with("\\$"))
         }
     }
+}
+
+/// The pattern as `dialect` can take it, or else the sentence that tells it; that is a loss at `at`.
+pub(super) fn spell_or_tell(
+    pattern: &str,
+    dialect: Dialect,
+    at: &str,
+    losses: &mut Losses,
+) -> Result<String, String> {
+    spell(pattern, dialect).ok_or_else(|| {
+        losses.add(at, "pattern", "the provider cannot compile it; moved to the description");
+        let shown = text::shown(&Value::from(pattern));
+        format!("Must match the regular expression {shown}.")
+    })
 }
 
 /// One piece of a pattern.

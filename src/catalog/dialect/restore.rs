@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::names::Keys;
 use super::strict::OMIT;
-use super::view::{Types, follow, list, positions, properties, required, types_of};
+use super::view::{Types, list, positions, properties, referred, required, types_of};
 use super::{copy, strict};
 use crate::call::Dialect;
 use crate::catalog::node::Node;
@@ -142,8 +142,7 @@ impl<'s> Restorer<'s> {
             if facets.schemas.len() >= MAX_FACETS || self.looks == 0 || !seen.insert(map) {
                 continue;
             }
-            let target = map.get("$ref").and_then(Value::as_str);
-            let target = target.and_then(|reference| follow(self.root, reference));
+            let target = referred(self.root, map);
             todo.extend(target.and_then(|(_, target)| target.as_object()));
             todo.extend(list(map, "allOf").iter().filter_map(Value::as_object));
             for keyword in ["then", "else"] {
@@ -246,10 +245,8 @@ fn item_of(schema: &Map<String, Value>, index: usize) -> Option<&Value> {
 
 /// The listed number or truth value that a text spells, where no listed text does.
 fn listed(root: &Value, schema: &Map<String, Value>, text: &str) -> Option<Value> {
-    let target = schema.get("$ref").and_then(Value::as_str);
-    let target = target.and_then(|reference| follow(root, reference));
     let listed = list(schema, "enum");
-    let listed = match target.and_then(|(_, target)| target.as_object()) {
+    let listed = match referred(root, schema).and_then(|(_, target)| target.as_object()) {
         Some(target) if listed.is_empty() => list(target, "enum"),
         _ => listed,
     };

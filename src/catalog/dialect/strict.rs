@@ -113,11 +113,7 @@ impl Writer<'_> {
         let mut out = Map::new();
         let mut notes = Vec::new();
         if let Some((pointer, _)) = referred(self.root, inner) {
-            let target = match pointer.as_str() {
-                "" => "#".to_owned(),
-                pointer => format!("#/$defs/{}", self.defs.name(pointer)),
-            };
-            out.insert("$ref".to_owned(), target.into());
+            out.insert("$ref".to_owned(), self.defs.reference(&pointer).into());
         } else if let Some((keyword, branches)) = alternatives(inner) {
             self.union(keyword, branches, (at, depth), &mut out);
         } else {
@@ -126,9 +122,7 @@ impl Writer<'_> {
         self.tell(inner, at, &mut notes);
         let description = text::describe(described.unwrap_or_default(), &notes);
         if !description.is_empty() {
-            if out.contains_key("$ref") {
-                out = Map::from_iter([("anyOf".to_owned(), json!([out]))]);
-            }
+            out = describable(out);
             out.insert("description".to_owned(), description.into());
         }
         out
@@ -201,14 +195,9 @@ impl Writer<'_> {
         (out, notes): (&mut Map<String, Value>, &mut Vec<String>),
     ) {
         if let Some(Value::String(pattern)) = schema.get("pattern") {
-            match patterns::spell(pattern, Dialect::OpenaiStrict) {
-                Some(pattern) => drop(out.insert("pattern".to_owned(), pattern.into())),
-                None => {
-                    let message = "the provider cannot compile it; moved to the description";
-                    self.losses.add(at, "pattern", message);
-                    let shown = text::shown(&Value::String(pattern.clone()));
-                    notes.push(format!("Must match the regular expression {shown}."));
-                }
+            match patterns::spell_or_tell(pattern, Dialect::OpenaiStrict, at, &mut self.losses) {
+                Ok(spelled) => drop(out.insert("pattern".to_owned(), spelled.into())),
+                Err(told) => notes.push(told),
             }
         }
         if let Some(Value::String(format)) = schema.get("format") {
@@ -228,7 +217,7 @@ impl Writer<'_> {
         (at, depth): (&str, usize),
         out: &mut Map<String, Value>,
     ) {
-        if !limits::is_closed(schema) {
+        if !view::is_closed(schema) {
             self.losses.add(
                 at,
                 "additionalProperties",
@@ -288,12 +277,8 @@ impl Writer<'_> {
     /// What stands in words only.
     fn tell(&mut self, schema: &Map<String, Value>, at: &str, notes: &mut Vec<String>) {
         for (keyword, words) in TOLD {
-            let Some(value) = schema.get(keyword) else { continue };
-            match value {
-                Value::Bool(false) if keyword == "uniqueItems" => continue,
-                Value::Bool(true) if keyword == "uniqueItems" => notes.push(format!("{words}.")),
-                value => notes.push(format!("{words}: {}.", text::shown(value))),
-            }
+            let Some(told) = text::keyword(schema, keyword, words) else { continue };
+            notes.push(told);
             if keyword != "default" {
                 self.losses.add(at, keyword, "moved to the description");
             }

@@ -40,6 +40,15 @@ pub(super) fn shown(value: &Value) -> String {
     if short.len() < text.len() { format!("{short}…") } else { text }
 }
 
+/// What a keyword says, in a sentence that begins with `words`; nothing where it asks for nothing.
+pub(super) fn keyword(schema: &Map<String, Value>, keyword: &str, words: &str) -> Option<String> {
+    match schema.get(keyword)? {
+        Value::Bool(false) if keyword == "uniqueItems" => None,
+        Value::Bool(true) if keyword == "uniqueItems" => Some(format!("{words}.")),
+        value => Some(format!("{words}: {}.", shown(value))),
+    }
+}
+
 /// Values as they stand in a sentence.
 pub(super) fn listed(values: &[Value]) -> String {
     let more = values.len().saturating_sub(MAX_LISTED);

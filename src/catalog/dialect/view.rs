@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::pointer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -30,7 +31,7 @@ pub(super) const SINGLES: [&str; 11] = [
 
 /// A pointer with one more step.
 pub(super) fn join(pointer: &str, step: &str) -> String {
-    format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
+    format!("{pointer}/{}", pointer::escape(step))
 }
 
 /// Where a reference inside a schema leads: the pointer and the schema there.
@@ -74,6 +75,19 @@ pub(super) fn positions(schema: &Map<String, Value>) -> &[Value] {
         Some(Value::Array(items)) => items,
         _ => list(schema, "prefixItems"),
     }
+}
+
+/// The values that a schema lists: those of `enum`, else the one of `const`.
+pub(super) fn enumerated(schema: &Map<String, Value>) -> Option<&[Value]> {
+    let only = schema.get("const").map(std::slice::from_ref);
+    schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(only)
+}
+
+/// Whether an object takes no undeclared members.
+pub(super) fn is_closed(schema: &Map<String, Value>) -> bool {
+    ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
 }
 
 /// The alternatives of a schema: those of `anyOf`, else those of `oneOf`.

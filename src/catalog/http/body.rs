@@ -251,9 +251,14 @@ impl Body {
     }
 }
 
+/// A media type without its parameters, in lower case: what media types are compared by.
+pub(in crate::catalog) fn essence(media: &str) -> String {
+    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 /// Whether a part of this media type holds JSON text.
 fn is_json(media: &str) -> bool {
-    let base = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let base = essence(media);
     base == "application/json" || base.ends_with("+json")
 }
 

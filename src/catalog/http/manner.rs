@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 pub use switchboard_runner::http::{Follow, Pages, Retry};
 
+use super::is_header_name;
 use crate::catalog::file::Fault;
 use crate::catalog::units::Span;
 
@@ -115,11 +116,10 @@ fn read_retry(file: &RetryFile) -> Result<Retry, Fault> {
             }
         }
     };
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if let Some(name) = &file.key_header {
         let own = ["authorization", "content-type", "cookie", "host", "content-length"];
         let taken = own.iter().any(|own| name.eq_ignore_ascii_case(own));
-        if name.is_empty() || !name.bytes().all(token) || taken {
+        if !is_header_name(name) || taken {
             return Err(Fault::new("retry.key_header", format!("`{name}` cannot carry a key")));
         }
     }

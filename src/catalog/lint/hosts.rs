@@ -1,18 +1,26 @@
 //! What keeps an HTTP tool's calls from its server, or changes them on the way: its profile's egress
 //! rules and secrets against the request that it makes.
 
-use crate::catalog::{Place, Placement, Target, Tool};
+use url::Url;
+
+use crate::catalog::{HttpTarget, Place, Placement, Target, Tool};
+
+/// A tool's server, with its host and port as a profile names them.
+fn server(target: &HttpTarget) -> Option<(Url, String, u16)> {
+    let url = Url::parse(&target.server).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    let port = url.port_or_known_default()?;
+    Some((url, host, port))
+}
 
 /// An HTTP tool whose profile lets no connection to its own server through.
 pub(super) fn unreachable_server(tool: &Tool) -> Option<String> {
     let Target::Http(target) = &tool.target else {
         return None;
     };
-    let url = url::Url::parse(&target.server).ok()?;
-    let host = url.host_str()?.trim_matches(['[', ']']);
-    let port = url.port_or_known_default()?;
+    let (_, host, port) = server(target)?;
     let rules = tool.profile.egress.as_deref().unwrap_or_default();
-    let fits = rules.iter().any(|rule| rule.port == port && rule.names(host));
+    let fits = rules.iter().any(|rule| rule.port == port && rule.names(&host));
     (!fits).then(|| {
         format!(
             "every call will be denied: sandbox/{}.toml has no egress rule for `{host}` port {port}",
@@ -26,11 +34,7 @@ pub(super) fn overruled(tool: &Tool) -> Vec<String> {
     let Target::Http(target) = &tool.target else {
         return Vec::new();
     };
-    let Some((url, host, port)) = url::Url::parse(&target.server).ok().and_then(|url| {
-        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-        let port = url.port_or_known_default()?;
-        Some((url, host, port))
-    }) else {
+    let Some((url, host, port)) = server(target) else {
         return Vec::new();
     };
     let bound =

@@ -110,11 +110,10 @@ pub(super) fn parts(name: &str) -> Vec<String> {
 
 /// Whether a name has a word for what is done. A name in other letters is taken to have one.
 pub(super) fn has_verb(parts: &[String]) -> bool {
-    let all = [&READS[..], &WRITES, &DESTROYS, &OTHERS].concat();
+    let all: [&[&str]; 4] = [&READS, &WRITES, &DESTROYS, &OTHERS];
+    let known = |word: &str| all.iter().any(|verbs| verbs.contains(&word));
     let verb = |word: &String| {
-        all.contains(&word.as_str())
-            || word.strip_suffix('s').is_some_and(|word| all.contains(&word))
-            || !word.is_ascii()
+        known(word.as_str()) || word.strip_suffix('s').is_some_and(known) || !word.is_ascii()
     };
     parts.iter().any(verb)
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::document::Document;
-use super::refs::{Spot, escape, split};
+use super::refs::{Spot, split};
 use super::report::Reason;
+use crate::pointer;
 
 /// Pointers of the schemas that bear a name, by file and name.
 pub(super) type Anchors = HashMap<(usize, String), Vec<String>>;
@@ -106,7 +107,7 @@ fn gather(file: usize, pointer: &str, value: &Value, found: &mut Anchors) {
             }
             for (key, member) in map {
                 if member.is_object() || member.is_array() {
-                    gather(file, &format!("{pointer}/{}", escape(key)), member, found);
+                    gather(file, &format!("{pointer}/{}", pointer::escape(key)), member, found);
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::refs::Spot;
 use super::report::Reason;
 use super::schema::Converter;
 use super::swagger;
-use crate::catalog::http::{Format, Style};
+use crate::catalog::http::{Field, Format, Style, essence};
 
 /// What a media type is for us.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,7 @@ pub(super) enum Kind {
 
 /// Media types compare without case and without parameters.
 pub(super) fn kind(media: &str) -> Kind {
-    let base = media.split(';').next().unwrap_or_default().trim();
-    let base = base.to_ascii_lowercase();
-    match base.as_str() {
+    match essence(media).as_str() {
         "application/json" | "text/json" | "application/x-json" | "text/x-json" => Kind::Json(0),
         "*/*" | "application/*" | "application/*+json" => Kind::Json(1),
         // Of the patch types, the one whose body is the object itself.
@@ -45,7 +43,7 @@ pub(super) fn kind(media: &str) -> Kind {
 
 /// A media type whose content is no text, whatever the schema says.
 fn is_binary(media: &str) -> bool {
-    let base = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let base = essence(media);
     let (kind, rest) = base.split_once('/').unwrap_or_default();
     let text = rest.ends_with("xml") || rest == "svg" || rest.contains('*');
     matches!(kind, "image" | "audio" | "video" | "font") && !text
@@ -114,32 +112,10 @@ pub(super) enum Need {
 /// Where a body's value comes from.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
-    Fields(Flat<'a>, Vec<Wire>),
+    /// Each with how it is written; `argument` is still the name on the wire.
+    Fields(Flat<'a>, Vec<Field>),
     Whole(Option<Spot<'a>>),
     All(Spot<'a>),
-}
-
-/// How one member of a form is written.
-#[derive(Debug, Clone)]
-pub(super) struct Wire {
-    pub(super) style: Style,
-    pub(super) explode: bool,
-    pub(super) reserved: bool,
-    pub(super) json: bool,
-    pub(super) bytes: bool,
-    /// Content-Type of its part.
-    pub(super) media: Option<String>,
-}
-
-impl Wire {
-    pub(super) const PLAIN: Self = Self {
-        style: Style::Form,
-        explode: true,
-        reserved: false,
-        json: false,
-        bytes: false,
-        media: None,
-    };
 }
 
 /// Reads an operation's body. `alone` says that there are no parameters beside it.
@@ -163,21 +139,8 @@ pub(super) fn read<'a>(
         Some(false) => Need::No,
         None => Need::Unsaid,
     };
-    let schema = content.get("schema");
-    let content = match (format, schema) {
-        (Format::Text | Format::Bytes, schema) => Content::Whole(schema),
-        (Format::Json | Format::Form | Format::Multipart, None) => Content::Whole(None),
-        (Format::Json | Format::Form | Format::Multipart, Some(schema)) => {
-            arrange(converter, &content, schema, (format, alone))?
-        }
-    };
-    Ok(Some(Plan {
-        media,
-        format,
-        required,
-        content,
-        description: body.text("description").filter(|text| !text.trim().is_empty()),
-    }))
+    let content = arrange(converter, &content, content.get("schema"), (format, alone))?;
+    Ok(Some(Plan { media, format, required, content, description: body.description() }))
 }
 
 /// The best of the offered media types.
@@ -187,18 +150,16 @@ fn choose<'a>(
 ) -> Result<(String, Kind, Spot<'a>), Reason> {
     let offers = body.get("content");
     let offers: Vec<(&str, Spot<'a>)> = offers.iter().flat_map(Spot::members).collect();
-    if let Some((media, kind)) = best(offers.iter().map(|(media, _)| *media)) {
-        let content = offers.iter().find(|(name, _)| *name == media);
-        if let Some((_, content)) = content {
-            return Ok((sent(media, &kind), kind, content.clone()));
-        }
+    if let Some((media, kind)) = best(offers.iter().map(|(media, _)| *media))
+        && let Some((_, content)) = offers.iter().find(|(name, _)| *name == media)
+    {
+        return Ok((sent(media, &kind), kind, content.clone()));
     }
-    let mut plain: Vec<(&str, Kind, &Spot<'a>)> = offers
+    let plain = offers
         .iter()
         .filter_map(|(media, content)| Some((*media, as_is(converter, media, content)?, content)))
-        .collect();
-    plain.sort_by_key(|(media, _, _)| *media);
-    if let Some((media, kind, content)) = plain.into_iter().next() {
+        .min_by_key(|(media, _, _)| *media);
+    if let Some((media, kind, content)) = plain {
         return Ok((media.trim().to_owned(), kind, content.clone()));
     }
     let names: Vec<&str> = offers.iter().map(|(media, _)| *media).collect();
@@ -225,19 +186,24 @@ fn as_is<'a>(converter: &Converter<'a>, media: &str, content: &Spot<'a>) -> Opti
     (schema.text("type") == Some("string")).then_some(Kind::Text)
 }
 
+/// Which arguments make a body of this schema.
 pub(super) fn arrange<'a>(
     converter: &Converter<'a>,
     content: &Spot<'a>,
-    schema: Spot<'a>,
+    schema: Option<Spot<'a>>,
     (format, alone): (Format, bool),
 ) -> Result<Content<'a>, Reason> {
+    let schema = match schema {
+        Some(schema) if !matches!(format, Format::Text | Format::Bytes) => schema,
+        whole => return Ok(Content::Whole(whole)),
+    };
     if let Some(flat) = flatten(converter, &schema) {
-        let wires = flat
+        let fields = flat
             .members
             .iter()
-            .map(|(name, member)| wire(converter, content, (name, member), format))
+            .map(|(name, member)| field(converter, content, (name, member), format))
             .collect();
-        return Ok(Content::Fields(flat, wires));
+        return Ok(Content::Fields(flat, fields));
     }
     if format == Format::Form && !may_be_object(converter, &schema, 16) {
         let message = "has a form body whose schema is no object, so that its fields have no names";
@@ -291,14 +257,15 @@ pub(super) fn form<'a>(converter: &mut Converter<'a>, schema: &Spot<'a>) -> Resu
     })
 }
 
-fn wire<'a>(
+/// How one member of a body is written.
+fn field<'a>(
     converter: &Converter<'a>,
     content: &Spot<'a>,
     (name, member): (&str, &Spot<'a>),
     format: Format,
-) -> Wire {
+) -> Field {
     if format == Format::Json {
-        return Wire::PLAIN;
+        return Field::plain(name);
     }
     let encoding = content.get("encoding").and_then(|all| all.get(name));
     let text = |key: &str| encoding.as_ref().and_then(|encoding| encoding.text(key));
@@ -320,7 +287,7 @@ fn wire<'a>(
     let media = listed.into_iter().flat_map(|all| all.split(',')).map(str::trim);
     let media = media.into_iter().find(|media| media.contains('/') && !media.contains('*'));
     let json = media.is_some_and(|media| matches!(kind(media), Kind::Json(_)));
-    Wire {
+    Field {
         style,
         explode: flag("explode").unwrap_or(style == Style::Form),
         reserved: flag("allowReserved").unwrap_or(false),
@@ -328,6 +295,7 @@ fn wire<'a>(
         bytes: format == Format::Multipart
             && (is_bytes(inner) || items.as_ref().is_some_and(is_bytes)),
         media: media.filter(|_| format == Format::Multipart).filter(is_header).map(str::to_owned),
+        ..Field::plain(name)
     }
 }
 

@@ -13,6 +13,7 @@ use url::Url;
 
 use super::anchors::Anchors;
 use super::extensions::Extensions;
+use super::plain;
 use super::refs::split;
 use super::remote::{Allowed, Fetcher, check_url};
 use super::yaml;
@@ -241,14 +242,14 @@ fn version(value: &Value) -> Result<Version, Fault> {
     let Some(map) = value.as_object() else {
         return Err(Fault::new("", "is not an OpenAPI document: no object at its root"));
     };
-    if let Some(old) = map.get("swagger").map(text) {
+    if let Some(old) = map.get("swagger").map(plain) {
         if old == "2" || old.starts_with("2.") {
             return Ok(Version::V20);
         }
         let message = format!("is Swagger `{old}`; 2.0 and OpenAPI 3.0 and 3.1 are supported");
         return Err(Fault::new("/swagger", message));
     }
-    let declared = map.get("openapi").map(text).unwrap_or_default();
+    let declared = map.get("openapi").map(plain).unwrap_or_default();
     if declared == "3.0" || declared.starts_with("3.0.") {
         Ok(Version::V30)
     } else if declared == "3.1" || declared.starts_with("3.1.") {
@@ -260,10 +261,6 @@ fn version(value: &Value) -> Result<Version, Fault> {
         let message = format!("declares openapi `{declared}`; 3.0 and 3.1 are supported");
         Err(Fault::new("/openapi", message))
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Collects every reference to another file.

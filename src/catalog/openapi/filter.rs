@@ -35,11 +35,8 @@ impl Entry<'_> {
         let Candidate { method, path, .. } = candidate;
         match self {
             Self::Operation(pattern) => {
-                let short = format!("{method} {path}");
-                pattern == short
-                    || pattern == candidate.label()
-                    || like(pattern, &candidate.label(), true)
-                    || like(pattern, &short, true)
+                let names = [candidate.label(), format!("{method} {path}")];
+                names.iter().any(|name| pattern == name || like(pattern, name, true))
             }
             Self::Tag(tag) => {
                 let tags = candidate.operation.get("tags");

@@ -70,7 +70,8 @@ pub(super) fn draft<'a>(
     let (path, query) = template.split_once('?').unwrap_or((&template, ""));
     check_path(converter, operation, (path, query))?;
     let server = servers::choose(converter, [operation, item, root], settings)?;
-    let declared = parameters::read(converter, item, operation, (method, path))?;
+    let schemes = security::needed(converter, operation);
+    let declared = parameters::read(converter, item, operation, (method, path), &schemes)?;
     let plan = match method {
         "GET" | "HEAD" => {
             no_body(converter, item, operation, method)?;
@@ -108,7 +109,7 @@ pub(super) fn draft<'a>(
             manner: Box::default(),
         },
         digest: String::new(),
-        needs: security::tell(converter, operation),
+        needs: security::tell(converter, operation, &schemes),
         notes: std::mem::take(&mut converter.notes),
     })
 }
@@ -241,15 +242,15 @@ fn add_fields<'a>(
     input: &mut Input,
     plan: &Plan<'a>,
 ) -> Result<Vec<Field>, Reason> {
-    let Content::Fields(flat, wires) = &plan.content else {
+    let Content::Fields(flat, written) = &plan.content else {
         return Ok(Vec::new());
     };
     flat.tell(converter);
     let mut fields = Vec::new();
     let mut needed = Vec::new();
-    for ((name, member), wire) in flat.members.iter().zip(wires) {
+    for ((name, member), field) in flat.members.iter().zip(written) {
         let argument = arguments.claim(name, "body");
-        let schema = match wire.bytes {
+        let schema = match field.bytes {
             true => file_schema(converter, member),
             false => as_object(converter.convert(member)?),
         };
@@ -257,16 +258,7 @@ fn add_fields<'a>(
         if flat.required.contains(name) {
             needed.push(argument.clone());
         }
-        fields.push(Field {
-            argument,
-            name: (*name).to_owned(),
-            style: wire.style,
-            explode: wire.explode,
-            reserved: wire.reserved,
-            json: wire.json,
-            bytes: wire.bytes,
-            media: wire.media.clone(),
-        });
+        fields.push(Field { argument, ..field.clone() });
     }
     match plan.required {
         Need::No if !needed.is_empty() => {
@@ -388,19 +380,15 @@ fn answer<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<(&'a st
             continue;
         }
         let response = converter.document.follow_refs(response).ok()?;
-        if converter.is_swagger() {
-            match swagger::answer(converter, operation, response) {
-                Some(found) => return Some(found),
-                None => continue,
-            }
-        }
-        let content = response.get("content");
-        let json = content
-            .iter()
-            .flat_map(Spot::members)
-            .find(|(media, _)| matches!(kind(media), Kind::Json(0 | 3)));
-        if json.is_some() {
-            return json;
+        let found = if converter.is_swagger() {
+            swagger::answer(converter, operation, response)
+        } else {
+            let content = response.get("content");
+            let mut offers = content.iter().flat_map(Spot::members);
+            offers.find(|(media, _)| matches!(kind(media), Kind::Json(0 | 3)))
+        };
+        if found.is_some() {
+            return found;
         }
     }
     None

@@ -9,9 +9,9 @@ use super::flatten::is_object;
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::{Converter, is_sensitive};
-use super::security;
+use super::security::Scheme;
 use super::swagger;
-use crate::catalog::http::{Parameter, Piece, Place, Style, pieces};
+use crate::catalog::http::{Parameter, Piece, Place, Style, is_header_name, pieces};
 
 /// Headers that the sender or the gate writes: an argument there could forge or split a request.
 const OWN_HEADERS: [&str; 19] = [
@@ -48,15 +48,16 @@ pub(super) struct Declared<'a> {
     pub(super) schema: Option<Spot<'a>>,
 }
 
-/// Reads the parameters of an operation, in the order path, query, header, cookie.
+/// Reads the parameters of an operation, in the order path, query, header, cookie; the keys of its
+/// `schemes` are none, unless they are offered.
 pub(super) fn read<'a>(
     converter: &mut Converter<'a>,
     item: &Spot<'a>,
     operation: &Spot<'a>,
     (method, template): (&str, &str),
+    schemes: &[Scheme<'a>],
 ) -> Result<Vec<Declared<'a>>, Reason> {
     let mut found: Vec<Declared<'a>> = Vec::new();
-    let schemes = security::needed(converter, operation);
     for spot in listed(converter, item, operation)? {
         let lone = matches!(method, "GET" | "HEAD") && spot.text("in") == Some("formData");
         if converter.is_swagger() && swagger::is_body(&spot) && !lone {
@@ -165,7 +166,7 @@ fn read_one<'a>(
         },
         required: place == Place::Path || flag("required").unwrap_or(false),
         sensitive: spot.value.as_object().is_some_and(is_sensitive),
-        description: spot.text("description").filter(|text| !text.trim().is_empty()),
+        description: spot.description(),
         schema,
     }))
 }
@@ -204,8 +205,7 @@ fn tell_spread<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, found: &
 }
 
 fn may_send(converter: &mut Converter<'_>, spot: &Spot<'_>, name: &str) -> Result<bool, Reason> {
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if !name.bytes().all(token) {
+    if !is_header_name(name) {
         let message = format!("parameter `{name}` is no possible header name");
         return Err(converter.reason(spot, message));
     }

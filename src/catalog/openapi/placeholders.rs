@@ -31,17 +31,15 @@ pub(super) fn settle<'a>(
                  parameters are; write `{{{name}}}`"
             )));
         }
-        let is = |spot: &Spot<'_>, name: &str| {
-            spot.text("name") == Some(name) && spot.text("in") == Some("path")
-        };
-        let levels = [item, operation].into_iter().filter_map(|level| level.get("parameters"));
-        let entries: Vec<Spot<'a>> =
-            levels.flat_map(|list| list.items().collect::<Vec<_>>()).collect();
-        let declared = |name: &str| {
-            entries.iter().any(|entry| {
-                let spot = converter.document.follow_refs(entry.clone());
-                spot.is_ok_and(|spot| is(&spot, name))
+        let is = |entry: Spot<'a>, name: &str| {
+            let spot = converter.document.follow_refs(entry);
+            spot.is_ok_and(|spot| {
+                spot.text("name") == Some(name) && spot.text("in") == Some("path")
             })
+        };
+        let declared = |name: &str| {
+            let mut levels = [item, operation].into_iter().filter_map(|one| one.get("parameters"));
+            levels.any(|list| list.items().any(|entry| is(entry, name)))
         };
         let taken = if inside == name || declared(inside) { inside } else { name };
         if taken != inside {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::report::Reason;
+use crate::pointer;
 
 /// Longest chain of references that is followed.
 const MAX_CHAIN: usize = 64;
@@ -28,7 +29,7 @@ impl<'a> Spot<'a> {
     /// A member of this value, if it is there. What YAML leaves empty is not.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let value = self.value.get(key).filter(|value| !value.is_null())?;
-        Some(Self::new(self.file, format!("{}/{}", self.pointer, escape(key)), value))
+        Some(Self::new(self.file, format!("{}/{}", self.pointer, pointer::escape(key)), value))
     }
 
     /// The items of this value, when it is a list.
@@ -43,7 +44,7 @@ impl<'a> Spot<'a> {
     /// The members of this value, when it is an object.
     pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, Self)> {
         self.value.as_object().into_iter().flatten().map(|(key, value)| {
-            let pointer = format!("{}/{}", self.pointer, escape(key));
+            let pointer = format!("{}/{}", self.pointer, pointer::escape(key));
             (key.as_str(), Self::new(self.file, pointer, value))
         })
     }
@@ -52,17 +53,22 @@ impl<'a> Spot<'a> {
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.value.get(key)?.as_str()
     }
+
+    /// What the document says of it, unless that is blank.
+    pub(super) fn description(&self) -> Option<&'a str> {
+        self.text("description").filter(|text| !text.trim().is_empty())
+    }
+
+    /// The key that it stands under; empty for a whole file.
+    pub(super) fn key(&self) -> String {
+        pointer::unescape(self.pointer.rsplit('/').next().unwrap_or_default())
+    }
 }
 
 impl fmt::Display for Spot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", self.pointer)
     }
-}
-
-/// Escapes one key of a JSON Pointer.
-pub(super) fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Splits a reference into file and fragment.
@@ -117,7 +123,7 @@ impl Document {
     fn walk(&self, file: usize, fragment: &str, fuel: usize) -> Option<Spot<'_>> {
         let mut at = Spot::new(file, "", self.root(file));
         for part in fragment.split('/').skip(1) {
-            let key = part.replace("~1", "/").replace("~0", "~");
+            let key = pointer::unescape(part);
             at = match self.step(&at, &key) {
                 Some(next) => next,
                 // A folder of schemas may itself be a reference to another file.
@@ -140,6 +146,6 @@ impl Document {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
         };
-        Some(Spot::new(at.file, format!("{}/{}", at.pointer, escape(key)), value))
+        Some(Spot::new(at.file, format!("{}/{}", at.pointer, pointer::escape(key)), value))
     }
 }

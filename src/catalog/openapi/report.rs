@@ -70,3 +70,10 @@ pub struct ImportReport {
     /// Why nothing of the document could be read at all.
     pub error: Option<Note>,
 }
+
+impl ImportReport {
+    /// The report on what could not be read at all.
+    pub(in crate::catalog) fn failed(place: &str, message: String) -> Self {
+        Self { error: Some(Note::new(place, message)), ..Self::default() }
+    }
+}

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::document::{Document, Version};
 use super::refs::Spot;
 use super::report::{Note, Reason};
+use crate::pointer;
 use closed::Closing;
 
 /// Most schemas, counted with everything inside them, that one tool may need.
@@ -164,7 +165,7 @@ impl<'a> Converter<'a> {
     pub(super) fn note(&mut self, spot: &Spot<'_>, key: &str, message: impl Into<String>) {
         let pointer = match key {
             "" => spot.pointer.clone(),
-            key => format!("{}/{}", spot.pointer, super::refs::escape(key)),
+            key => format!("{}/{}", spot.pointer, pointer::escape(key)),
         };
         self.remark(Note::new(self.document.describe(spot.file, &pointer), message));
     }
@@ -289,10 +290,8 @@ impl<'a> Converter<'a> {
         if let Some(name) = self.names.get(&key) {
             return name.clone();
         }
-        let last = target.pointer.rsplit('/').next().unwrap_or_default();
-        let mut base: String = last
-            .replace("~1", "/")
-            .replace("~0", "~")
+        let mut base: String = target
+            .key()
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' })
             .take(64)

@@ -105,8 +105,11 @@ pub(super) fn needed<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Vec
 }
 
 /// What the report says of an operation that needs a key.
-pub(super) fn tell<'a>(converter: &Converter<'a>, operation: &Spot<'a>) -> Option<Note> {
-    let schemes = needed(converter, operation);
+pub(super) fn tell<'a>(
+    converter: &Converter<'a>,
+    operation: &Spot<'a>,
+    schemes: &[Scheme<'a>],
+) -> Option<Note> {
     let demands = demands(converter, operation)?;
     let free = demands.items().any(|choice| choice.value == &Value::Object(serde_json::Map::new()));
     if schemes.is_empty() {

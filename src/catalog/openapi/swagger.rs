@@ -2,13 +2,13 @@
 //! the same parts as 3.0 has them out. The document itself stays as it is, so that every place in a
 //! report is one of the file that the operator has.
 
-use super::body::{self, Content, Kind, Need, Plan, Wire};
+use super::body::{self, Content, Kind, Need, Plan};
 use super::flatten::Flat;
 use super::parameters;
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::Converter;
-use crate::catalog::http::{Format, Place, Style};
+use crate::catalog::http::{Field, Format, Place, Style};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data";
@@ -87,20 +87,17 @@ fn one<'a>(
         }
     };
     let format = kind.format();
-    let content = match (format, spot.get("schema")) {
-        (Format::Text | Format::Bytes, schema) => Content::Whole(schema),
-        (_, None) => {
-            converter.note(spot, "schema", "is missing; any value is taken");
-            Content::Whole(None)
-        }
-        (_, Some(schema)) => body::arrange(converter, spot, schema, (format, alone))?,
-    };
+    let schema = spot.get("schema");
+    if schema.is_none() && !matches!(format, Format::Text | Format::Bytes) {
+        converter.note(spot, "schema", "is missing; any value is taken");
+    }
+    let content = body::arrange(converter, spot, schema, (format, alone))?;
     Ok(Plan {
         media: body::sent(name, &kind),
         format,
         required: need(spot.value.get("required") == Some(&true.into())),
         content,
-        description: spot.text("description").filter(|text| !text.trim().is_empty()),
+        description: spot.description(),
     })
 }
 
@@ -111,7 +108,7 @@ const fn need(required: bool) -> Need {
 /// Form parameters: `multipart/form-data` where a file is among them.
 fn form<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, fields: &[&Spot<'a>]) -> Plan<'a> {
     let mut flat = Flat::default();
-    let mut wires = Vec::new();
+    let mut written = Vec::new();
     for spot in fields {
         let Some(name) = spot.text("name").filter(|name| !name.is_empty()) else {
             converter.note(spot, "name", "is missing, so the field cannot be sent; left out");
@@ -122,11 +119,12 @@ fn form<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, fields: &[&Spot
             flat.required.insert(name);
         }
         flat.members.push((name, (*spot).clone()));
-        wires.push(Wire { style, explode, bytes: body::is_bytes(spot), ..Wire::PLAIN });
+        let bytes = body::is_bytes(spot);
+        written.push(Field { style, explode, bytes, ..Field::plain(name) });
     }
     let consumed = media(converter, operation, "consumes");
     let names = |wanted: Kind| consumed.iter().any(|media| body::kind(media) == wanted);
-    let file = wires.iter().any(|wire| wire.bytes);
+    let file = written.iter().any(|field| field.bytes);
     let multipart = file || (names(Kind::Multipart) && !names(Kind::Form));
     if !consumed.is_empty() && !names(if multipart { Kind::Multipart } else { Kind::Form }) {
         let media = if multipart { MULTIPART } else { FORM };
@@ -137,7 +135,7 @@ fn form<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, fields: &[&Spot
         media: if multipart { MULTIPART } else { FORM }.to_owned(),
         format: if multipart { Format::Multipart } else { Format::Form },
         required: need(!flat.required.is_empty()),
-        content: Content::Fields(flat, wires),
+        content: Content::Fields(flat, written),
         description: None,
     }
 }

@@ -62,7 +62,7 @@ enum Body {
     List(Vec<Value>),
     Map {
         own: Map<String, Value>,
-        /// Values of `<<`, with their sizes.
+        /// Values of `<<`.
         merged: Vec<Value>,
         key: Option<Key>,
     },
@@ -114,9 +114,6 @@ impl Composer {
             }
             Event::SequenceStart(_, anchor, _) => self.begin(anchor, Body::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => {
-                if self.wants_key() {
-                    return Err("a list or mapping is a key; keys are text".to_owned());
-                }
                 let body = Body::Map { own: Map::new(), merged: Vec::new(), key: None };
                 self.begin(anchor, body)
             }

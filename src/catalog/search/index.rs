@@ -91,13 +91,12 @@ impl Index {
     /// The tools that have the word.
     pub(super) fn postings(&self, term: usize) -> impl Iterator<Item = Posting> {
         let range = self.range(term);
-        let part = |from: &std::ops::Range<usize>| from.clone();
-        let places = self.places.get(part(&range)).unwrap_or_default();
-        let impacts = self.impacts.get(part(&range)).unwrap_or_default();
+        let places = self.places.get(range.clone()).unwrap_or_default();
+        let impacts = self.impacts.get(range.clone()).unwrap_or_default();
         let fields = self.fields.get(range).unwrap_or_default();
         places.iter().zip(impacts).zip(fields).map(|((place, impact), fields)| Posting {
             place: usize::try_from(*place).unwrap_or(usize::MAX),
-            impact: f32::from(*impact) / f32::from(u16::MAX) * HEAVIEST,
+            impact: restore(*impact),
             fields: *fields,
         })
     }
@@ -109,7 +108,7 @@ impl Index {
         let at = self.places.get(range.clone())?.binary_search(&wanted).ok()? + range.start;
         Some(Posting {
             place,
-            impact: f32::from(*self.impacts.get(at)?) / f32::from(u16::MAX) * HEAVIEST,
+            impact: restore(*self.impacts.get(at)?),
             fields: *self.fields.get(at)?,
         })
     }
@@ -230,4 +229,9 @@ fn quantize(weight: f32) -> u16 {
         }
     }
     steps.max(1)
+}
+
+/// The weight again.
+fn restore(steps: u16) -> f32 {
+    f32::from(steps) / f32::from(u16::MAX) * HEAVIEST
 }

@@ -33,7 +33,6 @@ pub(super) fn read(bytes: &[u8], document: &Path) -> Option<(Vec<Found>, ImportR
     let head: Head<ImportReport, Vec<Input>> = serde_json::from_slice(lines.next()?).ok()?;
     let lines: Vec<&[u8]> = lines.collect();
     let folder = document.parent()?.canonicalize().ok()?;
-    let same = || head.inputs.iter().all(|input| input.holds(&folder));
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(8);
     let share = lines.len().div_ceil(threads).max(1);
     let found = std::thread::scope(|scope| {
@@ -42,7 +41,7 @@ pub(super) fn read(bytes: &[u8], document: &Path) -> Option<(Vec<Found>, ImportR
             .chunks(share)
             .map(|part| scope.spawn(move || part.iter().map(one).collect::<Option<Vec<_>>>()))
             .collect();
-        if !same() {
+        if !head.inputs.iter().all(|input| input.holds(&folder)) {
             return None;
         }
         let mut found = Vec::with_capacity(lines.len());

@@ -2,26 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{one, only, read, read_with};
+use super::{only, posting, read, read_with};
 use crate::catalog::openapi::Settings;
-
-const COMPONENTS: &str = "components:\n  schemas:\n";
+use crate::schema::tests::fits;
 
 /// The input schema of an operation whose body is `schema`.
 fn input(version: &str, schema: &str, components: &str) -> Value {
-    only(&document(version, schema, components)).draft.input_schema
-}
-
-fn document(version: &str, schema: &str, components: &str) -> String {
-    let operation = format!(
-        "summary: Adds one thing\nrequestBody: {{required: true, content: {{application/json: {{schema: {schema}}}}}}}"
-    );
-    format!("{}{COMPONENTS}{components}", one(version, "POST /x", &operation))
-}
-
-fn fits(schema: &Value, value: &Value) -> bool {
-    // The check that the schema room makes, on the same crate.
-    crate::schema::tests::fits(schema, value)
+    only(&posting(version, schema, components)).draft.input_schema
 }
 
 const PETS: &str = "    Cat: {type: object, required: [claws], properties: {kind: {type: string}, claws: {type: integer}}}
@@ -85,7 +72,7 @@ fn too_many_extensions_are_told_and_the_base_is_checked() {
         ));
     }
     let text =
-        document("3.0.3", "{type: array, items: {$ref: '#/components/schemas/Base'}}", &components);
+        posting("3.0.3", "{type: array, items: {$ref: '#/components/schemas/Base'}}", &components);
     let (found, report) = read(&text);
     assert!(!fits(&found[0].draft.input_schema, &json!({"body": [{"kind": "K1"}]})));
     let told = report.imported[0].adapted.iter().any(|note| note.message.contains("more than 64"));
@@ -109,7 +96,7 @@ fn recursive_references_lead_to_the_schema_that_they_stand_in() {
 
 #[test]
 fn an_anchor_that_two_schemas_bear_is_not_guessed() {
-    let (found, report) = read(&document(
+    let (found, report) = read(&posting(
         "3.1.0",
         "{type: object, properties: {a: {$dynamicRef: '#item'}, b: {type: string}}}",
         "    A: {$dynamicAnchor: item, type: string}\n    B: {$dynamicAnchor: item, type: integer}\n",
@@ -129,7 +116,7 @@ fn schemas_that_reach_everything_are_cut_at_a_bound_and_the_report_says_so() {
         ));
     }
     let text =
-        document("3.0.3", "{type: array, items: {$ref: '#/components/schemas/S0'}}", &components);
+        posting("3.0.3", "{type: array, items: {$ref: '#/components/schemas/S0'}}", &components);
     let mut settings = Settings { max_schema: Some(8 << 10), ..Settings::default() };
     settings.servers.server = Some("https://a.example".to_owned());
     let (found, report) = read_with(&text, &settings);

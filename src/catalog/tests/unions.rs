@@ -3,15 +3,10 @@
 use jsonschema::validator_for;
 use serde_json::{Value, json};
 
-use super::{argument, one, only, read};
-
-const COMPONENTS: &str = "components:\n  schemas:\n";
+use super::{argument, only, posting, read};
 
 fn post(schema: &str, components: &str) -> String {
-    let operation = format!(
-        "summary: Adds\nrequestBody: {{required: true, content: {{application/json: {{schema: {schema}}}}}}}"
-    );
-    format!("{}{COMPONENTS}{components}", one("3.0.3", "POST /x", &operation))
+    posting("3.0.3", schema, components)
 }
 
 fn takes(schema: &Value, value: &Value) -> bool {

@@ -3,16 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::{argument, one, only, read};
+use super::{argument, one, only, posting, read};
 use crate::schema::tests::fits;
 
 fn input(version: &str, schema: &str, components: &str) -> Value {
-    let operation = format!(
-        "summary: Adds one thing\nrequestBody: {{required: true, content: {{application/json: {{schema: {schema}}}}}}}"
-    );
-    let text =
-        format!("{}components:\n  schemas:\n{components}", one(version, "POST /x", &operation));
-    only(&text).draft.input_schema
+    only(&posting(version, schema, components)).draft.input_schema
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::sarif;
 use crate::catalog::{self, Catalog, Finding, Level};
 use crate::cli::{Failed, offline, print};
+use crate::pointer;
 use crate::schema::Schemas;
 
 #[derive(Debug, Args)]
@@ -128,7 +129,7 @@ impl Texts<'_> {
             std::fs::read_to_string(folder.join(&finding.file)).unwrap_or_default()
         });
         let key = match finding.pointer.rsplit('/').next() {
-            Some(last) if !last.is_empty() => last.replace("~1", "/").replace("~0", "~"),
+            Some(last) if !last.is_empty() => pointer::unescape(last),
             Some(_) | None => usual_key(finding.rule).to_owned(),
         };
         let line = match finding.operation.is_empty() {

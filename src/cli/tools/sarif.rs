@@ -75,15 +75,12 @@ fn result(row: &Row) -> Value {
         "fullyQualifiedName": format!("{full}{}", row.pointer),
         "kind": if row.pointer.is_empty() { "function" } else { "parameter" },
     });
-    let mut physical = json!({
-        "artifactLocation": { "uri": uri(&row.file), "uriBaseId": BASE },
-    });
     // A place without a line is the whole file, which begins at its first.
     let line = row.line.unwrap_or(1);
-    if let Some(physical) = physical.as_object_mut() {
-        physical.insert("region".to_owned(), json!({ "startLine": line }));
-    }
-    let mut location = json!({ "physicalLocation": physical });
+    let mut location = json!({ "physicalLocation": {
+        "artifactLocation": { "uri": uri(&row.file), "uriBaseId": BASE },
+        "region": { "startLine": line },
+    } });
     if let Some(location) = location.as_object_mut().filter(|_| !row.name.is_empty()) {
         location.insert("logicalLocations".to_owned(), json!([logical]));
     }

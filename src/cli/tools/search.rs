@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::catalog::{Index, Risk, Search, Tool};
@@ -26,8 +27,8 @@ pub(in crate::cli) struct Options {
     #[arg(long)]
     source: Vec<String>,
     /// Only tools of this risk. Can be repeated.
-    #[arg(long)]
-    risk: Vec<Class>,
+    #[arg(long, value_parser = named())]
+    risk: Vec<Risk>,
     /// Only tools whose names start with this.
     #[arg(long, default_value = "")]
     prefix: String,
@@ -38,12 +39,13 @@ pub(in crate::cli) struct Options {
     at: Where,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Class {
-    Read,
-    Write,
-    Destructive,
-    Outbound,
+/// The names of the risks.
+fn named() -> impl TypedValueParser<Value = Risk> {
+    const ALL: [Risk; 4] = [Risk::Read, Risk::Write, Risk::Destructive, Risk::Outbound];
+    PossibleValuesParser::new(ALL.map(Risk::as_str)).try_map(|name| {
+        let known = ALL.into_iter().find(|risk| risk.as_str() == name);
+        known.ok_or("there is no such risk")
+    })
 }
 
 /// A tool that was found.
@@ -107,17 +109,11 @@ impl Row {
 
 /// Asks a daemon.
 async fn ask(options: &Options) -> Result<(Vec<Row>, u32), Failed> {
-    let risk = |class: &Class| match class {
-        Class::Read => proto::Risk::Read,
-        Class::Write => proto::Risk::Write,
-        Class::Destructive => proto::Risk::Destructive,
-        Class::Outbound => proto::Risk::Outbound,
-    };
     let request = SearchToolsRequest {
         query: options.query.clone(),
         limit: options.limit,
         sources: options.source.clone(),
-        risks: options.risk.iter().map(|class| risk(class).into()).collect(),
+        risks: options.risk.iter().map(|risk| proto::Risk::from(*risk).into()).collect(),
         name_prefix: options.prefix.clone(),
         detail: proto::Detail::Compact.into(),
         ..Default::default()
@@ -147,15 +143,9 @@ async fn ask(options: &Options) -> Result<(Vec<Row>, u32), Failed> {
 /// Searches a policies folder.
 fn search(options: &Options, folder: &Path) -> Result<(Vec<Row>, u32), Failed> {
     let catalog = offline::load(folder)?;
-    let class = |risk| match risk {
-        Risk::Read => Class::Read,
-        Risk::Write => Class::Write,
-        Risk::Destructive => Class::Destructive,
-        Risk::Outbound => Class::Outbound,
-    };
     let wanted = |tool: &Tool| {
         (options.source.is_empty() || options.source.contains(&tool.source))
-            && (options.risk.is_empty() || options.risk.contains(&class(tool.risk)))
+            && (options.risk.is_empty() || options.risk.contains(&tool.risk))
             && tool.name.starts_with(&options.prefix)
     };
     let found = Index::new(catalog.tools()).search(&Search {

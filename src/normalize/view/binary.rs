@@ -78,28 +78,30 @@ impl<'v> Walk<'v, '_> {
             return (text.len() > LONGEST).then(|| self.handle(text)).flatten();
         }
         if let Some((_, members)) = part.members() {
-            let members: Vec<_> = members.collect();
-            let marked =
-                members.iter().map(|((_, name), member)| self.below(Step::Name(name), member));
-            let marked: Vec<_> = marked.collect();
-            let some = marked.iter().any(Option::is_some);
-            return some.then(|| {
-                let rows = members.into_iter().zip(marked);
-                let own = |(((at, name), old), new): (((_, _), Cow<'_, Part<'v>>), Option<_>)| {
-                    (at, name, new.unwrap_or_else(|| old.into_owned()))
-                };
-                Part::Object(rows.map(own).collect())
-            });
+            let marked = self.row(members, |&(_, name)| Step::Name(name))?;
+            let members = marked.into_iter().map(|((at, name), member)| (at, name, member));
+            return Some(Part::Object(members.collect()));
         }
         let (_, items) = part.items()?;
-        let mut marked: Vec<(usize, Part<'v>)> = Vec::new();
-        let mut some = false;
-        for (at, item) in items {
-            let new = self.below(Step::Index(at), &item);
-            some |= new.is_some();
-            marked.push((at, new.unwrap_or_else(|| item.into_owned())));
+        self.row(items, |&at| Step::Index(at)).map(Part::Array)
+    }
+
+    /// Members or items with their handles; `None` when they have none.
+    fn row<'p, K>(
+        &mut self,
+        row: impl Iterator<Item = (K, Cow<'p, Part<'v>>)>,
+        step: impl Fn(&K) -> Step<'v>,
+    ) -> Option<Vec<(K, Part<'v>)>>
+    where
+        'v: 'p,
+    {
+        let row: Vec<_> = row.collect();
+        let marked: Vec<_> = row.iter().map(|(key, old)| self.below(step(key), old)).collect();
+        if marked.iter().all(Option::is_none) {
+            return None;
         }
-        some.then_some(Part::Array(marked))
+        let new = row.into_iter().zip(marked);
+        Some(new.map(|((key, old), new)| (key, new.unwrap_or_else(|| old.into_owned()))).collect())
     }
 
     fn below(&mut self, step: Step<'v>, part: &Part<'v>) -> Option<Part<'v>> {

@@ -126,7 +126,7 @@ fn decoded(value: &Value, ask: &Ask) -> Result<Page, Unread> {
     let end = ask.first + take;
     Ok(Page {
         total,
-        next_first: if end < total { end } else { 0 },
+        next_first: onward(end, total),
         content: rest.get(..take).unwrap_or_default().to_vec(),
         media_type: binary.media_type,
         ..Page::default()
@@ -135,6 +135,11 @@ fn decoded(value: &Value, ask: &Ask) -> Result<Page, Unread> {
 
 const fn most(count: usize) -> usize {
     if count == 0 { usize::MAX } else { count }
+}
+
+/// The first of the next page; 0 on the last one.
+const fn onward(end: usize, total: usize) -> usize {
+    if end < total { end } else { 0 }
 }
 
 fn of_text(text: &str, ask: &Ask) -> Result<Page, Unread> {
@@ -160,7 +165,7 @@ fn of_text(text: &str, ask: &Ask) -> Result<Page, Unread> {
     Ok(Page {
         json: Value::String(page.to_owned()).to_string(),
         total,
-        next_first: if end < total { end } else { 0 },
+        next_first: onward(end, total),
         ..Page::default()
     })
 }
@@ -221,7 +226,7 @@ impl Rows {
         Ok(Page {
             json: self.join(&taken),
             total: self.total,
-            next_first: if end < self.total { end } else { 0 },
+            next_first: onward(end, self.total),
             ..Page::default()
         })
     }

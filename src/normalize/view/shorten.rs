@@ -174,12 +174,17 @@ impl Cut {
         MARKER + tokens::count(&self.at)
     }
 
-    fn marker(&mut self, mut what: Value) -> Value {
+    fn marker(&mut self, what: Value) -> Value {
+        json!({MORE: self.told(what)})
+    }
+
+    /// What a marker at this place tells.
+    fn told(&mut self, mut what: Value) -> Value {
         self.markers = self.markers.saturating_add(1);
         if let Some(members) = what.as_object_mut() {
             members.insert("pointer".to_owned(), self.at.clone().into());
         }
-        json!({MORE: what})
+        what
     }
 
     fn shorten_text(&mut self, text: &str, budget: usize) -> String {
@@ -264,9 +269,7 @@ impl Cut {
             while shown.contains_key(&name) {
                 name.push('\'');
             }
-            let marker = self.marker(json!({"members": left, "first": first}));
-            let inner = marker.as_object().and_then(|marker| marker.get(MORE)).cloned();
-            shown.insert(name, inner.unwrap_or_default());
+            shown.insert(name, self.told(json!({"members": left, "first": first})));
         }
         Value::Object(shown)
     }

@@ -12,8 +12,7 @@ use zeroize::Zeroizing;
 
 use super::head::Scheme;
 use super::rules::{Host, Target};
-use crate::catalog::special;
-use crate::catalog::{Placement, Secret};
+use crate::catalog::{Placement, Secret, special};
 use crate::sandbox::secrets::Hidden;
 use crate::sandbox::veil::Veil;
 

@@ -4,8 +4,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::catalog::EgressRule;
-use crate::catalog::{Network, special};
+use crate::catalog::{EgressRule, Network, special};
 
 /// A host in the one spelling that is compared and dialled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

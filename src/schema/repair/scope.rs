@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::schema::reader::join;
+use crate::schema::reference::pointer_of;
 use crate::schema::validator::{Compiled, is_sensitive};
 
 /// Most schemas that are followed for one place.
@@ -60,9 +61,8 @@ impl<'s> Node<'s> {
     }
 
     fn referred(&self, compiled: &'s Compiled) -> Option<Self> {
-        let target = self.schema.get("$ref")?.as_str()?.strip_prefix('#')?;
-        let pointer = percent_encoding::percent_decode_str(target).decode_utf8().ok()?;
-        at(compiled, &pointer)
+        let reference = self.schema.get("$ref")?.as_str()?;
+        at(compiled, &pointer_of(reference)?)
     }
 
     /// The subschema that `if` selects for `value`.

@@ -121,11 +121,10 @@ class Play:
             made = {"name": call["name"], "arguments": text}
             self._ids.append(f"call_{uuid.uuid4().hex[:24]}")
             calls.append({"id": self._ids[-1], "type": "function", "function": made})
-        if calls and not turn.get("breaks"):
+        if calls:
             message["tool_calls"] = calls
-            self._sent |= dict.fromkeys(self._ids, message)
-        elif calls:
-            message["tool_calls"] = calls
+            if not turn.get("breaks"):
+                self._sent |= dict.fromkeys(self._ids, message)
         finish = turn.get("finish") or ("tool_calls" if calls else "stop")
         return Answer(message, finish, turn.get("breaks", False))
 

@@ -52,8 +52,10 @@ enum Framing {
     Close,
 }
 
+/// What follows of the body in the buffer.
 enum Step {
     Data(Range<usize>),
+    /// Nothing without waiting.
     More,
     End,
 }
@@ -62,6 +64,16 @@ enum Step {
 struct Head<'a> {
     status: u16,
     headers: &'a [(String, String)],
+    /// Bytes of the body, where another page can follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+}
+
+/// JSON on a line of its own.
+pub(super) fn line(value: &impl Serialize) -> Result<Vec<u8>, Stop> {
+    let mut line = serde_json::to_vec(value).map_err(|error| failed(error.to_string()))?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 fn failed(why: impl Into<String>) -> Stop {
@@ -182,20 +194,6 @@ impl Body {
         self.used += take;
         Ok(Step::Data(start..self.used))
     }
-}
-
-impl Body {
-    /// What follows of the body in the buffer; `None` when nothing does without waiting.
-    fn next(&mut self) -> Result<Option<bool>, Stop> {
-        match self.step()? {
-            Step::Data(range) => {
-                self.ready = range;
-                Ok(Some(true))
-            }
-            Step::More => Ok(None),
-            Step::End => Ok(Some(false)),
-        }
-    }
 
     /// Waits for more; false at an end that the framing allows.
     fn wait(&mut self) -> Result<bool, Stop> {
@@ -216,16 +214,16 @@ impl Read for Body {
                 // A fault is told once all that came before it is taken.
                 let next = match self.fault.take() {
                     Some(stop) => Err(stop),
-                    None => self.next(),
+                    None => self.step(),
                 };
                 match next {
-                    Ok(Some(true)) => {}
-                    Ok(None) if filled == 0 => {
+                    Ok(Step::Data(range)) => self.ready = range,
+                    Ok(Step::More) if filled == 0 => {
                         if !self.wait().map_err(|stop| broken(&stop))? {
                             break;
                         }
                     }
-                    Ok(_) => break,
+                    Ok(Step::More | Step::End) => break,
                     Err(stop) if filled == 0 => return Err(broken(&stop)),
                     Err(stop) => {
                         self.fault = Some(stop);
@@ -263,8 +261,7 @@ impl Drop for Body {
 impl Answer {
     /// What the gate itself has to say; `None` for an answer of the upstream.
     pub(super) fn mark(&mut self) -> Option<Mark> {
-        let (_, mark) = self.headers.iter().find(|(name, _)| name == MARK)?;
-        let denied = mark == "denied";
+        let denied = self.find(MARK)? == "denied";
         let mut line = Vec::new();
         // A cut or broken explanation is still the best there is.
         drop((&mut self.body).take(MAX_LINE).read_to_end(&mut line));
@@ -273,8 +270,7 @@ impl Answer {
     }
 
     fn find(&self, wanted: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.as_str())
+        self.values(wanted).next()
     }
 
     /// Where a redirect leads.
@@ -311,9 +307,7 @@ impl Answer {
     /// Writes the head line and the body, at most `most` bytes together.
     pub(super) fn write(mut self, most: u64, out: &mut impl Write) -> Result<(), Stop> {
         let coding = self.uncode()?;
-        let head = Head { status: self.status, headers: &self.headers };
-        let mut line = serde_json::to_vec(&head).map_err(|error| failed(error.to_string()))?;
-        line.push(b'\n');
+        let line = self.head_line(None)?;
         let mut capped = Capped { out, left: most };
         capped
             .write_all(&line)
@@ -327,9 +321,9 @@ impl Answer {
         copy(coding, &mut self.body, &mut Capped { out: whole, left: most })
     }
 
-    /// The headers, to tell of.
-    pub(super) fn headers(&self) -> &[(String, String)] {
-        &self.headers
+    /// The line in front of the body; it tells the body's length where another page can follow.
+    pub(super) fn head_line(&self, bytes: Option<usize>) -> Result<Vec<u8>, Stop> {
+        line(&Head { status: self.status, headers: &self.headers, bytes })
     }
 }
 

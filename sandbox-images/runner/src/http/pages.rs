@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::Answer;
+use super::answer::{Answer, line};
 use super::location::{Next, Url};
 use super::{Courier, Hop, RESERVE, Stop};
 
@@ -56,19 +56,11 @@ pub enum Follow {
     },
 }
 
-/// The line in front of each page's body.
-#[derive(Serialize)]
-struct Head<'a> {
-    status: u16,
-    headers: &'a [(String, String)],
-    bytes: usize,
-}
-
 /// The last line.
 #[derive(Serialize)]
-struct Last<'a> {
+struct Last {
     /// Why there is no further page.
-    end: &'a str,
+    end: &'static str,
     /// The page that was not fetched, where one is known.
     next: Option<String>,
 }
@@ -81,14 +73,8 @@ enum Told {
     Malformed(String),
 }
 
-/// Why the walk ended, and where it would have gone.
-struct Ended {
-    why: &'static str,
-    next: Option<String>,
-}
-
-fn ended(why: &'static str, next: Option<String>) -> Ended {
-    Ended { why, next }
+fn ended(end: &'static str, next: Option<String>) -> Last {
+    Last { end, next }
 }
 
 /// Fetches pages until there is no more or a bound is met. The first page's fault is the call's; that
@@ -103,7 +89,7 @@ pub(super) fn walk(
     let origin = hop.url.clone();
     let mut walk = Walk { pages, origin, hop, seen: Vec::new(), items: 0, number: None };
     let mut made = 0;
-    let ended = loop {
+    let last = loop {
         let began = Instant::now();
         walk.seen.push(walk.hop.url.to_string());
         let mut answer = match courier.fetch(&mut walk.hop) {
@@ -130,7 +116,7 @@ pub(super) fn walk(
         write(out, &[&line, &body])?;
         made += 1;
         match walk.turn(&answer, unmarked(&body)) {
-            Some(ended) => break ended,
+            Some(last) => break last,
             None if made >= pages.max_pages => break ended("pages", walk.here()),
             None if walk.items >= pages.max_items => break ended("items", walk.here()),
             None if !courier.patience.has(began.elapsed() + LEAST) => {
@@ -139,10 +125,7 @@ pub(super) fn walk(
             None => {}
         }
     };
-    let last = Last { end: ended.why, next: ended.next };
-    let mut line = serde_json::to_vec(&last).map_err(|error| Stop::Failed(error.to_string()))?;
-    line.push(b'\n');
-    write(out, &[&line])
+    write(out, &[&line(&last)?])
 }
 
 /// Writes what came of a first page that has no end, as much as fits, and says why it has none.
@@ -162,9 +145,7 @@ fn part(
 
 /// The line, and the bytes of the page with it.
 fn head_line(answer: &Answer, bytes: usize) -> Result<(Vec<u8>, u64), Stop> {
-    let head = Head { status: answer.status, headers: answer.headers(), bytes };
-    let mut line = serde_json::to_vec(&head).map_err(|error| Stop::Failed(error.to_string()))?;
-    line.push(b'\n');
+    let line = answer.head_line(Some(bytes))?;
     let size = u64::try_from(line.len().saturating_add(bytes)).unwrap_or(u64::MAX);
     Ok((line, size))
 }
@@ -192,15 +173,16 @@ impl Walk<'_> {
     }
 
     /// Sets out for the next page; or says why not.
-    fn turn(&mut self, answer: &Answer, body: &[u8]) -> Option<Ended> {
+    fn turn(&mut self, answer: &Answer, body: &[u8]) -> Option<Last> {
         if !(200..300).contains(&answer.status) {
             return Some(ended("last", None));
         }
-        let Some(found) = self.count(body) else {
+        let raw = serde_json::from_slice::<&RawValue>(body).ok();
+        let Some((raw, found)) = raw.and_then(|raw| Some((raw, self.count(raw)?))) else {
             return Some(ended("no_items", None));
         };
         self.items = self.items.saturating_add(found);
-        let url = match self.next(answer, body, found) {
+        let url = match self.next(answer, raw, found) {
             Told::Nothing => return Some(ended("last", None)),
             Told::Elsewhere(link) => return Some(ended("elsewhere", Some(link))),
             Told::Malformed(link) => return Some(ended("malformed", Some(link))),
@@ -218,19 +200,19 @@ impl Walk<'_> {
     }
 
     /// How many items a page has.
-    fn count(&self, body: &[u8]) -> Option<u64> {
-        let raw: &RawValue = serde_json::from_slice(body).ok()?;
-        let items: Vec<&RawValue> = serde_json::from_str(at(raw, &self.pages.items)?.get()).ok()?;
+    fn count(&self, page: &RawValue) -> Option<u64> {
+        let items: Vec<&RawValue> =
+            serde_json::from_str(at(page, &self.pages.items)?.get()).ok()?;
         u64::try_from(items.len()).ok()
     }
 
-    fn next(&mut self, answer: &Answer, body: &[u8], found: u64) -> Told {
+    fn next(&mut self, answer: &Answer, page: &RawValue, found: u64) -> Told {
         let told = |pointer: &str| {
-            let raw: &RawValue = serde_json::from_slice(body).ok()?;
-            match serde_json::from_str(at(raw, pointer)?.get()).ok()? {
+            let spelled = at(page, pointer)?.get();
+            match serde_json::from_str(spelled).ok()? {
                 Value::String(text) if !text.is_empty() => Some(text),
                 // A cursor can be a number; it is sent as it is spelled.
-                Value::Number(_) => Some(at(raw, pointer)?.get().to_owned()),
+                Value::Number(_) => Some(spelled.to_owned()),
                 _ => None,
             }
         };

@@ -88,17 +88,9 @@ pub(super) fn scalar(
         }
     }
     if let (Some(pattern), "string") = (view::text(flat, "pattern"), name) {
-        match patterns::spell(pattern, Dialect::Gemini) {
-            Some(pattern) => drop(schema.insert("pattern".to_owned(), pattern.into())),
-            None => {
-                losses.add(
-                    at,
-                    "pattern",
-                    "the provider cannot compile it; moved to the description",
-                );
-                let shown = text::shown(&Value::from(pattern));
-                text::add(&mut schema, &[format!("Must match the regular expression {shown}.")]);
-            }
+        match patterns::spell_or_tell(pattern, Dialect::Gemini, at, losses) {
+            Ok(spelled) => drop(schema.insert("pattern".to_owned(), spelled.into())),
+            Err(told) => text::add(&mut schema, &[told]),
         }
     }
     schema
@@ -111,9 +103,7 @@ fn listed(
     at: &str,
     (schema, losses): (&mut Map<String, Value>, &mut Losses),
 ) {
-    let only = flat.get("const").map(std::slice::from_ref);
-    let listed = flat.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(only);
-    let Some(listed) = listed else { return };
+    let Some(listed) = view::enumerated(flat) else { return };
     let of_type = Types::declared(&json!(name));
     let fitting: Vec<Value> =
         listed.iter().filter(|one| of_type.meets(Types::of(one))).cloned().collect();
@@ -169,12 +159,8 @@ pub(super) fn notes(flat: &Map<String, Value>, at: &str, losses: &mut Losses) ->
         .into_iter()
         .collect();
     for (keyword, words) in TOLD {
-        let Some(value) = flat.get(keyword) else { continue };
-        match value {
-            Value::Bool(false) if keyword == "uniqueItems" => continue,
-            Value::Bool(true) if keyword == "uniqueItems" => notes.push(format!("{words}.")),
-            value => notes.push(format!("{words}: {}.", text::shown(value))),
-        }
+        let Some(told) = text::keyword(flat, keyword, words) else { continue };
+        notes.push(told);
         losses.add(at, keyword, "moved to the description");
     }
     if let Some(default) = flat.get("default") {

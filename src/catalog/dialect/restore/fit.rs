@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{OMIT, Restorer, decode, item_of, listed};
 use crate::call::Dialect;
 use crate::catalog::dialect::copy::is_nullable;
-use crate::catalog::dialect::view::{Types, list, properties, referred, required};
+use crate::catalog::dialect::view::{Types, enumerated, list, properties, referred, required};
 
 /// Items of a list that are compared.
 const MAX_ITEMS: usize = 32;
@@ -37,8 +37,7 @@ impl Restorer<'_> {
             let declared = Types::declared(types);
             declared.meets(Types::of(value)) || (value.is_number() && declared.has(Types::NUMBER))
         });
-        let only = map.get("const").map(std::slice::from_ref);
-        let listed = map.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(only);
+        let listed = enumerated(map);
         if !of_type || listed.is_some_and(|listed| !listed.iter().any(|one| same(one, value))) {
             return false;
         }

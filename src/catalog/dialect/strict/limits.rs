@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::unwrapped;
 use crate::catalog::dialect::text::Losses;
 use crate::catalog::dialect::view::{
-    LISTS, MAX_DEPTH, Types, alternatives, join, list, positions, properties, referred,
+    LISTS, MAX_DEPTH, Types, alternatives, enumerated, is_closed, join, list, positions,
+    properties, referred,
 };
 use crate::catalog::dialect::{Loss, merge};
 
@@ -63,13 +64,6 @@ pub(in crate::catalog::dialect) fn refusal(root: &Value) -> Vec<Loss> {
         }
     }
     judge.losses.finish()
-}
-
-/// Whether an object takes no undeclared members, or does not say.
-pub(super) fn is_closed(schema: &Map<String, Value>) -> bool {
-    ["additionalProperties", "unevaluatedProperties"]
-        .iter()
-        .any(|key| schema.get(*key) == Some(&Value::Bool(false)))
 }
 
 struct Judge<'s> {
@@ -183,9 +177,7 @@ impl<'s> Judge<'s> {
 
     /// The values that a schema lists.
     fn list(&mut self, schema: &Map<String, Value>, at: &str) {
-        let only = schema.get("const").map(std::slice::from_ref);
-        let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(only);
-        let Some(listed) = listed else { return };
+        let Some(listed) = enumerated(schema) else { return };
         if listed.is_empty() {
             return self.against(at, "enum", "is empty");
         }

@@ -43,19 +43,19 @@ impl<'a> Part<'a> {
         if self.closed && every.iter().any(|name| !self.own.contains(name)) {
             return true;
         }
+        let groups = || {
+            let all = self.all.iter().map(std::slice::from_ref);
+            all.chain(self.unions.iter().map(Vec::as_slice)).enumerate()
+        };
         let around = |skip: usize| {
             let mut names = outside.clone();
             names.extend(&self.own);
-            let groups = self.all.iter().map(std::slice::from_ref);
-            let groups = groups.chain(self.unions.iter().map(Vec::as_slice)).enumerate();
-            for (_, group) in groups.filter(|(at, _)| *at != skip) {
+            for (_, group) in groups().filter(|(at, _)| *at != skip) {
                 group.iter().for_each(|part| part.names(&mut names));
             }
             names
         };
-        let groups = self.all.iter().map(std::slice::from_ref);
-        let mut groups = groups.chain(self.unions.iter().map(Vec::as_slice)).enumerate();
-        groups.any(|(at, group)| {
+        groups().any(|(at, group)| {
             let around = around(at);
             group.iter().any(|part| part.clashes(&around))
         })

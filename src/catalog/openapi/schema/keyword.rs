@@ -46,9 +46,8 @@ impl<'a> Converter<'a> {
             "dependentRequired" => {
                 work.out.insert(key.to_owned(), value.clone());
             }
-            // A parameter of Swagger 2.0 is its own schema.
-            "required" if self.is_swagger() && value.is_boolean() => {}
-            // Drafts 3 and 4 before it: told with the object that it is a member of.
+            // A parameter of Swagger 2.0 is its own schema. In draft 3 it is told with the object that
+            // it is a member of.
             "required" if value.is_boolean() => {}
             "divisibleBy" => {
                 self.note(work.spot, key, "is of an old draft; taken as `multipleOf`");
@@ -237,17 +236,12 @@ impl<'a> Converter<'a> {
 
     /// Properties that only the other side may send are neither offered nor demanded.
     pub(super) fn settle_hidden(&mut self, work: &mut Work<'_, 'a>) {
-        let mut own = Vec::new();
-        for (name, property) in self.document.properties(work.spot).iter().flat_map(Spot::members) {
-            if self.is_hidden(&property) {
-                own.push(name);
-            }
-        }
+        let own = self.hidden(work.spot, 0);
         if let Some(Value::Object(properties)) = work.out.get_mut("properties") {
             properties.retain(|name, _| !own.contains(&name.as_str()));
         }
-        let all = self.hidden(work.spot, 8);
         if let Some(Value::Array(required)) = work.out.get_mut("required") {
+            let all = self.hidden(work.spot, 8);
             required.retain(|name| name.as_str().is_none_or(|name| !all.contains(&name)));
             if required.is_empty() {
                 work.out.shift_remove("required");

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::value::allowed;
 use super::{Converter, Direction, Form, Work};
 use crate::catalog::openapi::document::is_file;
 use crate::catalog::openapi::refs::Spot;
@@ -196,14 +197,7 @@ impl<'a> Converter<'a> {
         let own = self.document.properties(&schema).and_then(|all| all.get(property));
         if let Some(own) = own.and_then(|own| self.document.follow_refs(own).ok()) {
             found.declared = true;
-            let values = match (own.value.get("const"), own.value.get("enum")) {
-                (Some(one), _) => Some(vec![one]),
-                (None, Some(Value::Array(many))) => Some(many.iter().collect()),
-                _ => None,
-            };
-            if values.is_some() {
-                found.values = values;
-            }
+            found.values = allowed(own.value).or_else(|| found.values.take());
         }
         for part in schema.get("allOf").iter().flat_map(Spot::items) {
             self.look(&part, property, fuel, found);
@@ -216,8 +210,7 @@ fn names(mapping: &Mapping, target: &Spot<'_>) -> Vec<String> {
     if let Some(names) = mapping.get(&(target.file, target.pointer.clone())) {
         return names.clone();
     }
-    let last = target.pointer.rsplit('/').next().unwrap_or_default();
-    vec![last.replace("~1", "/").replace("~0", "~")]
+    vec![target.key()]
 }
 
 /// The property that a schema's discriminator names: an object in 3.x, plain text in 2.0.

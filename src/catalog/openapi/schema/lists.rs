@@ -109,10 +109,10 @@ impl<'a> Converter<'a> {
 
     /// Members that say of themselves that they are required, as draft 3 has it.
     pub(super) fn settle_demands(&mut self, work: &mut Work<'_, 'a>) {
-        let properties = self.document.properties(work.spot);
         if self.is_swagger() || work.source.get("required").is_some() {
             return;
         }
+        let properties = self.document.properties(work.spot);
         let demanded = |spot: &Spot<'_>| spot.value.get("required") == Some(&Value::Bool(true));
         let names: Vec<Value> = properties
             .iter()

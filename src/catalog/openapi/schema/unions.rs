@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::keyword::add_all;
-use super::value::is_type;
+use super::value::{allowed, is_type};
 use super::{Converter, Work};
 use crate::catalog::openapi::refs::Spot;
 
@@ -23,7 +23,6 @@ const TYPES: [&str; 6] = ["string", "number", "boolean", "array", "object", "nul
 struct Traits<'a> {
     /// The types that they have, `integer` as `number`; `None` for all.
     types: Option<Vec<&'static str>>,
-    whole: bool,
     values: Option<Vec<&'a Value>>,
     members: BTreeMap<&'a str, Traits<'a>>,
     required: Vec<&'a str>,
@@ -95,7 +94,7 @@ impl<'a> Traits<'a> {
             let name = if name == "integer" { "number" } else { name };
             TYPES.iter().find(|known| **known == name).copied()
         };
-        let mut types: Vec<&'static str> = listed.iter().copied().filter_map(known).collect();
+        let mut types: Vec<&'static str> = listed.into_iter().filter_map(known).collect();
         if types.is_empty() {
             // Who lists members means an object.
             let object =
@@ -106,7 +105,6 @@ impl<'a> Traits<'a> {
             types.push("object");
         }
         types.extend(null);
-        self.whole |= listed.contains(&"integer") && !listed.contains(&"number");
         match &mut self.types {
             Some(own) => own.retain(|name| types.contains(name)),
             None => self.types = Some(types),
@@ -197,11 +195,7 @@ impl<'a> Converter<'a> {
         }
         traits.add_types(&spot);
         traits.add_bounds(&spot);
-        match (spot.value.get("const"), spot.value.get("enum")) {
-            (Some(one), _) => traits.values = Some(vec![one]),
-            (None, Some(Value::Array(many))) => traits.values = Some(many.iter().collect()),
-            _ => {}
-        }
+        traits.values = allowed(spot.value).or_else(|| traits.values.take());
         let closed = spot.value.get("additionalProperties") == Some(&Value::Bool(false));
         traits.closed |= closed && spot.value.get("patternProperties").is_none();
         let hidden = self.hidden(&spot, 0);

@@ -132,6 +132,15 @@ fn types(schema: &serde_json::Map<String, Value>) -> Vec<String> {
     }
 }
 
+/// The values that a schema lists, where it lists any.
+pub(super) fn allowed(schema: &Value) -> Option<Vec<&Value>> {
+    match (schema.get("const"), schema.get("enum")) {
+        (Some(one), _) => Some(vec![one]),
+        (None, Some(Value::Array(many))) => Some(many.iter().collect()),
+        _ => None,
+    }
+}
+
 /// Whether a value is of a JSON Schema type.
 pub(super) fn is_type(value: &Value, name: &str) -> bool {
     match value {

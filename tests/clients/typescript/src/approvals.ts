@@ -3,7 +3,7 @@ import type { Approval__Output } from "../generated/switchboard/policy/v1/Approv
 import type { State as WireState } from "../generated/switchboard/policy/v1/State.js";
 import { type Client, rest, type RpcSettings } from "./client.js";
 import { CallFailed } from "./errors.js";
-import { type Json, parseJson } from "./exact.js";
+import { type Json, maybeJson } from "./exact.js";
 import { Policies } from "./proto.js";
 
 export type State = "pending" | "approved" | "denied" | "expired" | "used" | "unspecified";
@@ -122,7 +122,7 @@ function fromWire(wire: Approval__Output): Approval {
     conversationId: wire.conversationId,
     tool: wire.toolName,
     risk: wire.risk,
-    arguments: wire.argumentsJson === "" ? null : parseJson(wire.argumentsJson),
+    arguments: maybeJson(wire.argumentsJson),
     asked: new Date(wire.askedMs),
     decideBy: new Date(wire.decideByMs),
     decidedBy: wire.decidedBy,

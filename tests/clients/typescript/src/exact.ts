@@ -17,6 +17,11 @@ export function parseJson(text: string): Json {
   return parse(text, undefined, number) as Json;
 }
 
+/** As `parseJson`; null for no text at all. */
+export function maybeJson(text: string): Json {
+  return text === "" ? null : parseJson(text);
+}
+
 /** Writes JSON text. Takes what `JSON.stringify` takes, `bigint` and `LosslessNumber`. */
 export function renderJson(value: unknown): string {
   const text = stringify(value);

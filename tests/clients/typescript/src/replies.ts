@@ -108,7 +108,7 @@ interface RawMetadata {
   call_id: string;
   latency_ms: unknown;
   cache_hit: boolean;
-  repairs: { kind: string; pointer: string; from?: string | null; to?: string | null }[];
+  repairs: RawRepair[];
   pool: string | null;
   output_truncated: boolean;
   retry_after_ms?: unknown;
@@ -116,17 +116,24 @@ interface RawMetadata {
   files?: { name: string; media_type: string; sha256: string; bytes: number }[];
 }
 
+interface RawRepair {
+  kind: string;
+  pointer: string;
+  from?: string | null;
+  to?: string | null;
+}
+
+/** From a reply's JSON or from the wire. */
+export function repair({ kind, pointer, from, to }: RawRepair): Repair {
+  return { kind, pointer, before: from ?? "", after: to ?? "" };
+}
+
 function metadata(raw: RawMetadata): Metadata {
   return {
     callId: raw.call_id,
     latencyMs: Number(raw.latency_ms),
     cacheHit: raw.cache_hit,
-    repairs: raw.repairs.map((one) => ({
-      kind: one.kind,
-      pointer: one.pointer,
-      before: one.from ?? "",
-      after: one.to ?? "",
-    })),
+    repairs: raw.repairs.map(repair),
     pool: raw.pool ?? "",
     outputTruncated: raw.output_truncated,
     retryAfterMs: raw.retry_after_ms === undefined ? undefined : Number(raw.retry_after_ms),

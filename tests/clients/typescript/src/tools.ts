@@ -4,8 +4,8 @@ import type { Risk as WireRisk } from "../generated/switchboard/tools/v1/Risk.js
 import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
 import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
 import type { Detail as WireDetail } from "../generated/switchboard/tools/v1/Detail.js";
-import { type Json, parseJson } from "./exact.js";
-import type { Repair, ToolError } from "./replies.js";
+import { type Json, maybeJson } from "./exact.js";
+import { type Repair, repair, type ToolError } from "./replies.js";
 
 export type Risk = "read" | "write" | "destructive" | "outbound" | "unspecified";
 
@@ -67,15 +67,15 @@ export function toolFromWire(wire: Tool__Output): Tool {
   return {
     name: wire.name,
     description: wire.description,
-    inputSchema: maybe(wire.inputSchemaJson),
-    outputSchema: maybe(wire.outputSchemaJson),
+    inputSchema: maybeJson(wire.inputSchemaJson),
+    outputSchema: maybeJson(wire.outputSchemaJson),
     risk: wire.risk.replace("RISK_", "").toLowerCase() as Risk,
     idempotent: wire.idempotent,
     cacheTtlMs: wire.cacheTtlMs,
     timeoutMs: wire.timeoutMs,
     source: wire.source,
     digest: wire.digest,
-    definition: maybe(wire.definitionJson),
+    definition: maybeJson(wire.definitionJson),
     losses: wire.losses,
     tokens: wire.tokens,
     arguments: wire.arguments.map((argument) => argument.name),
@@ -86,18 +86,13 @@ export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
   return {
     valid: wire.valid,
     tool: wire.toolName,
-    arguments: maybe(wire.argumentsJson),
-    repairs: wire.repairs.map((one) => ({
-      kind: one.kind,
-      pointer: one.pointer,
-      before: one.from,
-      after: one.to,
-    })),
+    arguments: maybeJson(wire.argumentsJson),
+    repairs: wire.repairs.map(repair),
     error: wire.error
       ? {
           code: wire.error.code,
           message: wire.error.message,
-          details: maybe(wire.error.detailsJson),
+          details: maybeJson(wire.error.detailsJson),
           retryable: wire.error.retryable,
         }
       : undefined,
@@ -115,8 +110,4 @@ export function wireDetail(detail: Detail | undefined): WireDetail {
 
 export function wireRisk(risk: Risk): WireRisk {
   return `RISK_${risk.toUpperCase()}` as WireRisk;
-}
-
-function maybe(text: string): Json {
-  return text === "" ? null : parseJson(text);
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import Self, TypeVar, Unpack, cast
+from typing import Self, TypeVar, Unpack
 
 import grpc
 import grpc.aio

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from switchboard.policy.v1 import policy_pb2 as pb
 
-from .exact import Json, parse
+from .exact import Json, maybe
 
 State = Literal["pending", "approved", "denied", "expired", "used", "unspecified"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,7 +52,7 @@ class Approval:
             conversation_id=wire.conversation_id,
             tool=wire.tool_name,
             risk=wire.risk,
-            arguments=parse(wire.arguments_json) if wire.arguments_json else None,
+            arguments=maybe(wire.arguments_json),
             asked=_time(wire.asked_ms),
             decide_by=_time(wire.decide_by_ms),
             decided_by=wire.decided_by,

@@ -52,7 +52,6 @@ class Core:
     ) -> None:
         check_token(endpoint, tls, token)
         self._endpoint = endpoint
-        self._tls = tls
         self._token = token
         self._timeout = timeout
         self._attempts = attempts

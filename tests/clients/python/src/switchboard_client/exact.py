@@ -19,6 +19,11 @@ def parse(text: str) -> Json:
     return value
 
 
+def maybe(text: str) -> Json:
+    """As `parse`; None for no text at all."""
+    return parse(text) if text else None
+
+
 def render(value: object) -> str:
     """Writes JSON text. Takes `Decimal` and what the standard library's `json` takes."""
     text = _render(value, ensure_ascii=False)

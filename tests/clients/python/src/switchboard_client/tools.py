@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, cast
 
 from switchboard.tools.v1 import tools_pb2 as pb
 
-from .exact import Json, parse
+from .exact import Json, maybe
 from .replies import Repair, ToolError, repair
 
 Risk: TypeAlias = Literal["read", "write", "destructive", "outbound", "unspecified"]
@@ -57,15 +57,15 @@ class Tool:
         return Tool(
             name=wire.name,
             description=wire.description,
-            input_schema=_maybe(wire.input_schema_json),
-            output_schema=_maybe(wire.output_schema_json),
+            input_schema=maybe(wire.input_schema_json),
+            output_schema=maybe(wire.output_schema_json),
             risk=cast(Risk, pb.Risk.Name(wire.risk).removeprefix("RISK_").lower()),
             idempotent=wire.idempotent,
             cache_ttl=wire.cache_ttl_ms / 1000,
             timeout=wire.timeout_ms / 1000,
             source=wire.source,
             digest=wire.digest,
-            definition=_maybe(wire.definition_json),
+            definition=maybe(wire.definition_json),
             losses=tuple(Loss(one.pointer, one.keyword, one.message) for one in wire.losses),
             tokens=wire.tokens,
             arguments=tuple(argument.name for argument in wire.arguments),
@@ -97,7 +97,7 @@ class Verdict:
         return Verdict(
             valid=wire.valid,
             tool=wire.tool_name,
-            arguments=_maybe(wire.arguments_json),
+            arguments=maybe(wire.arguments_json),
             repairs=tuple(map(repair, wire.repairs)),
             error=error_from_wire(wire.error) if wire.HasField("error") else None,
             policies=tuple(wire.policies),
@@ -117,8 +117,4 @@ def dialect_to_wire(dialect: Dialect | None) -> pb.Dialect.ValueType:
 
 
 def error_from_wire(wire: pb.Error) -> ToolError:
-    return ToolError(wire.code, wire.message, _maybe(wire.details_json), wire.retryable)
-
-
-def _maybe(text: str) -> Json:
-    return parse(text) if text else None
+    return ToolError(wire.code, wire.message, maybe(wire.details_json), wire.retryable)
