@@ -13,12 +13,28 @@ from .approvals import Approval
 from .batches import Batch, Entry, ref
 from .channel import Tls
 from .client import Client, Stream
+from .core import CallOptions, Upload
 from .errors import CallFailed, Violation
 from .events import Accepted, Event, Output, Started, Waiting
 from .exact import Json, parse, render
 from .native import NativeAnswer, NativeCall, Provider
-from .replies import File, Metadata, Repair, Reply, ToolError
-from .tools import Detail, Dialect, Hit, Loss, Tool, Verdict
+from .replies import File, Flag, Metadata, Origin, Repair, Reply, ToolError
+from .results import Content, LinePage, Page
+from .tools import (
+    Detail,
+    Dialect,
+    Files,
+    Give,
+    Hit,
+    HitList,
+    Loss,
+    Match,
+    Take,
+    Tool,
+    ToolList,
+    Verdict,
+)
+from .views import Handle, Rest, View
 
 __all__ = [
     "Accepted",
@@ -26,28 +42,44 @@ __all__ = [
     "AsyncClient",
     "Batch",
     "CallFailed",
+    "CallOptions",
     "Client",
+    "Content",
     "Detail",
     "Dialect",
     "Entry",
     "Event",
     "File",
+    "Files",
+    "Flag",
+    "Give",
+    "Handle",
     "Hit",
+    "HitList",
     "Json",
+    "LinePage",
     "Loss",
+    "Match",
     "Metadata",
     "NativeAnswer",
     "NativeCall",
+    "Origin",
     "Output",
+    "Page",
     "Provider",
     "Repair",
     "Reply",
+    "Rest",
     "Started",
     "Stream",
+    "Take",
     "Tls",
     "Tool",
     "ToolError",
+    "ToolList",
+    "Upload",
     "Verdict",
+    "View",
     "Violation",
     "Waiting",
     "parse",

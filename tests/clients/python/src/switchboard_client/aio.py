@@ -1,9 +1,9 @@
-"""The client for asyncio: the methods of `Client` that run calls, as coroutines."""
+"""The client for asyncio: the methods of `Client` but for approvals, as coroutines."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -14,6 +14,7 @@ from switchboard.tools.v1 import tools_pb2 as pb
 from switchboard.tools.v1 import tools_pb2_grpc
 
 from . import events
+from .batches import Batch, Entry, OnFailure, batch_request
 from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
@@ -21,7 +22,19 @@ from .events import Event
 from .native import Message as NativeMessage
 from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
-from .tools import Dialect, Tool, Verdict, dialect_to_wire
+from .results import Bytes, Content, LinePage, Page, page_request
+from .tools import (
+    Detail,
+    Dialect,
+    HitList,
+    Risk,
+    Tool,
+    ToolList,
+    Verdict,
+    dialect_to_wire,
+    list_request,
+    search_request,
+)
 
 Ask = TypeVar("Ask", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -107,8 +120,50 @@ class AsyncClient(Core):
     ) -> Verdict:
         """Everything but the execution."""
         request = call_request(tool, arguments, **more)
-        answer = await self._send(self.tools.Validate, lambda: request, timeout, "always")
-        return Verdict.from_wire(answer)
+        return Verdict.from_wire(await self._ask(self.tools.Validate, request, timeout))
+
+    async def list_tools(
+        self,
+        prefix: str = "",
+        *,
+        dialect: Dialect | None = None,
+        detail: Detail = "full",
+        timeout: float | None = None,
+    ) -> ToolList:
+        """All tools that this caller may be able to use, by name."""
+        found, request = ToolList(), list_request(prefix, dialect, detail)
+        while True:
+            page = await self._ask(self.tools.ListTools, request, timeout)
+            found += map(Tool.from_wire, page.tools)
+            # Of the first page: a catalog that changed meanwhile is seen to have changed.
+            found.catalog_digest = found.catalog_digest or page.catalog_digest
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
+    async def search_tools(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        prefix: str = "",
+        sources: Sequence[str] = (),
+        risks: Sequence[Risk] = (),
+        dialect: Dialect | None = None,
+        detail: Detail = "full",
+        timeout: float | None = None,
+    ) -> HitList:
+        """The tools that fit a question best, best first."""
+        request = search_request(
+            query,
+            limit=limit,
+            prefix=prefix,
+            sources=sources,
+            risks=risks,
+            dialect=dialect,
+            detail=detail,
+        )
+        return HitList.from_wire(await self._ask(self.tools.SearchTools, request, timeout))
 
     async def call_native(
         self,
@@ -120,21 +175,23 @@ class AsyncClient(Core):
         idempotency_prefix: str = "",
         wait_for_approval: bool = False,
         text_calls: bool = False,
+        max_tokens: int = 0,
         timeout: float | None = None,
     ) -> NativeAnswer:
         """As `Client.call_native`."""
         request = native_request(
             provider,
             message,
-            dialect,
-            conversation_id,
-            idempotency_prefix,
-            wait_for_approval,
-            text_calls,
+            dialect=dialect,
+            conversation_id=conversation_id,
+            idempotency_prefix=idempotency_prefix,
+            wait_for_approval=wait_for_approval,
+            text_calls=text_calls,
+            max_tokens=max_tokens,
         )
         again: Again = "always" if idempotency_prefix else "refused"
         return NativeAnswer.from_wire(
-            await self._send(self.tools.CallNative, lambda: request, timeout, again)
+            await self._ask(self.tools.CallNative, request, timeout, again)
         )
 
     async def get_tool(
@@ -142,9 +199,109 @@ class AsyncClient(Core):
     ) -> Tool:
         """By its own name, whatever the dialect."""
         request = pb.GetToolRequest(name=name, dialect=dialect_to_wire(dialect))
-        return Tool.from_wire(
-            await self._send(self.tools.GetTool, lambda: request, timeout, "always")
+        return Tool.from_wire(await self._ask(self.tools.GetTool, request, timeout))
+
+    async def batch(
+        self,
+        calls: Mapping[str, Entry],
+        *,
+        on_failure: OnFailure = "continue",
+        timeout: float | None = None,
+    ) -> Batch:
+        """Runs several calls, by name, each as soon as those that it refers to have succeeded."""
+        response = await self._send(
+            self.tools.CallBatch, lambda: batch_request(calls, on_failure), timeout, "refused"
         )
+        return Batch.from_wire(response)
+
+    async def result(self, call_id: str, *, timeout: float | None = None) -> Reply:
+        """Reads a recorded reply again, whole; its files have no content then."""
+        text, request = "", pb.GetResultRequest(call_id=call_id)
+        while True:
+            page = await self._ask(self.tools.GetResult, request, timeout)
+            text += page.json
+            if not page.next_offset:
+                return Reply.from_json(text)
+            request.offset = page.next_offset
+
+    async def result_page(
+        self,
+        call_id: str,
+        pointer: str = "",
+        *,
+        first: int = 0,
+        count: int = 0,
+        max_tokens: int = 0,
+        limit: int = 0,
+        timeout: float | None = None,
+    ) -> Page:
+        """One value of a recorded reply, by JSON Pointer from the reply's root, for example
+        `/data/orders/17`; of an array, an object or a text as much as fits, from `first` on.
+
+        At most `count` items, members or characters, `max_tokens` tokens and `limit` bytes; 0 for no
+        bound, and for 1 MiB. An item that alone takes more is shortened, with markers inside.
+        """
+        request = page_request(call_id, pointer, first, count, max_tokens, limit)
+        return Page.from_wire(await self._ask(self.tools.GetResult, request, timeout))
+
+    async def result_pages(
+        self,
+        call_id: str,
+        pointer: str = "",
+        *,
+        first: int = 0,
+        count: int = 0,
+        max_tokens: int = 0,
+        limit: int = 0,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Page]:
+        """As `result_page`, and all pages after that one; the bounds are those of each page."""
+        request = page_request(call_id, pointer, first, count, max_tokens, limit)
+        while True:
+            page = Page.from_wire(await self._ask(self.tools.GetResult, request, timeout))
+            yield page
+            if page.next_first is None:
+                return
+            request.first = page.next_first
+
+    async def result_content(
+        self,
+        call_id: str,
+        pointer: str,
+        *,
+        first: int = 0,
+        count: int = 0,
+        timeout: float | None = None,
+    ) -> Content:
+        """The bytes behind a handle, or any text in base64 or as a data: URL. All from `first` on, or
+        at most `count` of them."""
+        found = Bytes(call_id, pointer, first, count)
+        while True:
+            page = await self._ask(self.tools.GetResult, found.request, timeout)
+            if (content := found.add(page)) is not None:
+                return content
+
+    async def result_line(
+        self, call_id: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> LinePage:
+        """A page of the reply's one line of JSON: at most `limit` bytes (0 for 1 MiB) from `offset` on,
+        which is 0 or a `next_offset`."""
+        request = pb.GetResultRequest(call_id=call_id, offset=offset, limit=limit)
+        return LinePage.from_wire(await self._ask(self.tools.GetResult, request, timeout))
+
+    async def cancel(self, call_id: str, *, timeout: float | None = None) -> bool:
+        """Ends a running call. False when it had ended already."""
+        request = pb.CancelRequest(call_id=call_id)
+        return (await self._ask(self.tools.Cancel, request, timeout)).cancelled
+
+    async def _ask(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[Ask, Answer],
+        request: Ask,
+        timeout: float | None,
+        again: Again = "always",
+    ) -> Answer:
+        return await self._send(method, lambda: request, timeout, again)
 
     async def _send(
         self,

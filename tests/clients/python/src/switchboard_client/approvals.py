@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from switchboard.policy.v1 import policy_pb2 as pb
 
 from .exact import Json, maybe
+from .options import check_choice
 
 State = Literal["pending", "approved", "denied", "expired", "used", "unspecified"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +64,8 @@ class Approval:
 
 
 def states(named: Iterable[State]) -> list[pb.State.ValueType]:
-    return [pb.State.Value(f"STATE_{name.upper()}") for name in named]
+    chosen = (check_choice("states", name, get_args(State)) for name in named)
+    return [pb.State.Value(f"STATE_{name.upper()}") for name in chosen]
 
 
 def decision(approval_id: str, approve: bool, reason: str) -> pb.DecideApprovalRequest:

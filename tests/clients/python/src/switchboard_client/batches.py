@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from switchboard.tools.v1 import tools_pb2 as pb
 
 from .core import Arguments, CallOptions, call_request
+from .options import check_choice, check_options
 from .replies import Reply
 
 OnFailure: TypeAlias = Literal["continue", "stop"]
@@ -44,6 +45,9 @@ class Batch:
 
 
 def batch_request(calls: Mapping[str, Entry], on_failure: OnFailure) -> pb.CallBatchRequest:
+    for name, entry in calls.items():
+        check_options(f"call `{name}` of a batch", entry.options, CallOptions.__annotations__)
+    chosen = check_choice("on_failure", on_failure, get_args(OnFailure))
     return pb.CallBatchRequest(
         calls=[
             pb.CallBatchRequest.Entry(
@@ -51,5 +55,5 @@ def batch_request(calls: Mapping[str, Entry], on_failure: OnFailure) -> pb.CallB
             )
             for name, entry in calls.items()
         ],
-        on_failure=pb.CallBatchRequest.OnFailure.Value(f"ON_FAILURE_{on_failure.upper()}"),
+        on_failure=pb.CallBatchRequest.OnFailure.Value(f"ON_FAILURE_{chosen.upper()}"),
     )

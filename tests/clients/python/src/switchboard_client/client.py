@@ -24,16 +24,18 @@ from .events import Event
 from .native import Message as NativeMessage
 from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
+from .results import Bytes, Content, LinePage, Page, page_request
 from .tools import (
     Detail,
     Dialect,
-    Hit,
+    HitList,
     Risk,
     Tool,
+    ToolList,
     Verdict,
-    detail_to_wire,
     dialect_to_wire,
-    risks_to_wire,
+    list_request,
+    search_request,
 )
 
 Ask = TypeVar("Ask", bound=Message)
@@ -131,18 +133,14 @@ class Client(Core):
         dialect: Dialect | None = None,
         detail: Detail = "full",
         timeout: float | None = None,
-    ) -> list[Tool]:
+    ) -> ToolList:
         """All tools that this caller may be able to use, by name."""
-        found: list[Tool] = []
-        request = pb.ListToolsRequest(
-            name_prefix=prefix,
-            page_size=1000,
-            dialect=dialect_to_wire(dialect),
-            detail=detail_to_wire(detail),
-        )
+        found, request = ToolList(), list_request(prefix, dialect, detail)
         while True:
             page = self._ask(self.tools.ListTools, request, timeout)
             found += map(Tool.from_wire, page.tools)
+            # Of the first page: a catalog that changed meanwhile is seen to have changed.
+            found.catalog_digest = found.catalog_digest or page.catalog_digest
             if not page.next_page_token:
                 return found
             request.page_token = page.next_page_token
@@ -165,19 +163,18 @@ class Client(Core):
         dialect: Dialect | None = None,
         detail: Detail = "full",
         timeout: float | None = None,
-    ) -> list[Hit]:
+    ) -> HitList:
         """The tools that fit a question best, best first."""
-        request = pb.SearchToolsRequest(
-            query=query,
+        request = search_request(
+            query,
             limit=limit,
-            name_prefix=prefix,
+            prefix=prefix,
             sources=sources,
-            risks=risks_to_wire(risks),
-            dialect=dialect_to_wire(dialect),
-            detail=detail_to_wire(detail),
+            risks=risks,
+            dialect=dialect,
+            detail=detail,
         )
-        answer = self._ask(self.tools.SearchTools, request, timeout)
-        return [Hit(Tool.from_wire(hit.tool), hit.score) for hit in answer.hits]
+        return HitList.from_wire(self._ask(self.tools.SearchTools, request, timeout))
 
     def call_native(
         self,
@@ -189,20 +186,23 @@ class Client(Core):
         idempotency_prefix: str = "",
         wait_for_approval: bool = False,
         text_calls: bool = False,
+        max_tokens: int = 0,
         timeout: float | None = None,
     ) -> NativeAnswer:
         """Runs the calls in a model's own message, and gives the messages with their results.
 
-        `text_calls` also looks for calls in the text of a message that has no others.
+        `text_calls` also looks for calls in the text of a message that has no others. `max_tokens` is
+        of each result, as for a call.
         """
         request = native_request(
             provider,
             message,
-            dialect,
-            conversation_id,
-            idempotency_prefix,
-            wait_for_approval,
-            text_calls,
+            dialect=dialect,
+            conversation_id=conversation_id,
+            idempotency_prefix=idempotency_prefix,
+            wait_for_approval=wait_for_approval,
+            text_calls=text_calls,
+            max_tokens=max_tokens,
         )
         again: Again = "always" if idempotency_prefix else "refused"
         return NativeAnswer.from_wire(self._ask(self.tools.CallNative, request, timeout, again))
@@ -221,7 +221,7 @@ class Client(Core):
         return Batch.from_wire(response)
 
     def result(self, call_id: str, *, timeout: float | None = None) -> Reply:
-        """Reads a recorded reply again; its files have no content then."""
+        """Reads a recorded reply again, whole; its files have no content then."""
         text, request = "", pb.GetResultRequest(call_id=call_id)
         while True:
             page = self._ask(self.tools.GetResult, request, timeout)
@@ -229,6 +229,71 @@ class Client(Core):
             if not page.next_offset:
                 return Reply.from_json(text)
             request.offset = page.next_offset
+
+    def result_page(
+        self,
+        call_id: str,
+        pointer: str = "",
+        *,
+        first: int = 0,
+        count: int = 0,
+        max_tokens: int = 0,
+        limit: int = 0,
+        timeout: float | None = None,
+    ) -> Page:
+        """One value of a recorded reply, by JSON Pointer from the reply's root, for example
+        `/data/orders/17`; of an array, an object or a text as much as fits, from `first` on.
+
+        At most `count` items, members or characters, `max_tokens` tokens and `limit` bytes; 0 for no
+        bound, and for 1 MiB. An item that alone takes more is shortened, with markers inside.
+        """
+        request = page_request(call_id, pointer, first, count, max_tokens, limit)
+        return Page.from_wire(self._ask(self.tools.GetResult, request, timeout))
+
+    def result_pages(
+        self,
+        call_id: str,
+        pointer: str = "",
+        *,
+        first: int = 0,
+        count: int = 0,
+        max_tokens: int = 0,
+        limit: int = 0,
+        timeout: float | None = None,
+    ) -> Iterator[Page]:
+        """As `result_page`, and all pages after that one; the bounds are those of each page."""
+        request = page_request(call_id, pointer, first, count, max_tokens, limit)
+        while True:
+            page = Page.from_wire(self._ask(self.tools.GetResult, request, timeout))
+            yield page
+            if page.next_first is None:
+                return
+            request.first = page.next_first
+
+    def result_content(
+        self,
+        call_id: str,
+        pointer: str,
+        *,
+        first: int = 0,
+        count: int = 0,
+        timeout: float | None = None,
+    ) -> Content:
+        """The bytes behind a handle, or any text in base64 or as a data: URL. All from `first` on, or
+        at most `count` of them."""
+        found = Bytes(call_id, pointer, first, count)
+        while True:
+            page = self._ask(self.tools.GetResult, found.request, timeout)
+            if (content := found.add(page)) is not None:
+                return content
+
+    def result_line(
+        self, call_id: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> LinePage:
+        """A page of the reply's one line of JSON: at most `limit` bytes (0 for 1 MiB) from `offset` on,
+        which is 0 or a `next_offset`."""
+        request = pb.GetResultRequest(call_id=call_id, offset=offset, limit=limit)
+        return LinePage.from_wire(self._ask(self.tools.GetResult, request, timeout))
 
     def cancel(self, call_id: str, *, timeout: float | None = None) -> bool:
         """Ends a running call. False when it had ended already."""

@@ -6,6 +6,7 @@ import random
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 import grpc
@@ -14,6 +15,7 @@ from switchboard.tools.v1 import tools_pb2 as pb
 from .channel import Options, Tls, Token, check_token, metadata, options
 from .errors import CallFailed
 from .exact import render
+from .options import check_options
 from .tools import Dialect, dialect_to_wire
 
 Arguments: TypeAlias = Mapping[str, object] | str
@@ -23,18 +25,35 @@ RATE_LIMITED, which mean that nothing ran. `always`: also after a connection tha
 tool may have run."""
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file for a tool, of which more is said than its content."""
+
+    content: bytes
+    media_type: str = ""
+    """Empty for what the content shows; what contradicts the content is refused."""
+    sha256: str = ""
+    """Hex, of the content; empty for none. A wrong one is refused."""
+
+
 class CallOptions(TypedDict, total=False):
-    """What a call can have beside tool and arguments; the proto file says more about each."""
+    """What a call can have beside tool and arguments; the proto file says more about each. Any other
+    name is a TypeError."""
 
     conversation_id: str
     idempotency_key: str
     call_id: str
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes | Upload]
     output_files: Sequence[str]
     approval_id: str
     wait_for_approval: bool
     dialect: Dialect
     """In whose terms tool and arguments are written; the tool's own when left out."""
+    max_tokens: int
+    """Tokens that the reply's data may take, estimated; 0 for no bound, less than 32 counts as 32.
+    `Reply.left_out` says what had no place."""
+    full: bool
+    """The whole result, whatever the tool's summary fields say and however much of it is binary."""
 
 
 class Core:
@@ -96,21 +115,32 @@ def call_request(
 
     The id is made here, so that the call can be cancelled and looked up whatever happens to it.
     """
+    check_options("a call", more, CallOptions.__annotations__, ["timeout"])
     return pb.CallRequest(
         tool_name=tool,
         arguments_json=arguments if isinstance(arguments, str) else render(arguments),
         conversation_id=more.get("conversation_id", ""),
         idempotency_key=more.get("idempotency_key", ""),
         call_id=more.get("call_id") or str(uuid.uuid4()),
-        files=[
-            pb.File(name=name, content=content)
-            for name, content in more.get("files", {}).items()
-        ],
+        files=[_file(name, given) for name, given in more.get("files", {}).items()],
         output_files=more.get("output_files", ()),
         approval_id=more.get("approval_id", ""),
         wait_for_approval=more.get("wait_for_approval", False),
         dialect=dialect_to_wire(more.get("dialect")),
+        max_tokens=more.get("max_tokens", 0),
+        full=more.get("full", False),
     )
+
+
+def _file(name: str, given: bytes | Upload) -> pb.File:
+    if isinstance(given, Upload):
+        return pb.File(
+            name=name,
+            content=given.content,
+            media_type=given.media_type,
+            sha256=given.sha256,
+        )
+    return pb.File(name=name, content=given)
 
 
 def again(more: CallOptions) -> Again:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from switchboard.tools.v1 import tools_pb2 as pb
 
-from .exact import Json, parse, render
+from .exact import Json, maybe, parse, render
+from .options import check_choice
 from .replies import Reply
 from .tools import Dialect, dialect_to_wire
 
@@ -44,6 +45,8 @@ class NativeAnswer:
     """What its text was; unspecified when it was not searched for calls."""
     answer: str
     """The answer in a text that was `final`."""
+    answer_object: Json
+    """The JSON object that this answer stood in; None without one."""
 
     @staticmethod
     def from_wire(wire: pb.CallNativeResponse) -> NativeAnswer:
@@ -59,25 +62,30 @@ class NativeAnswer:
             text=wire.text,
             reading=cast(Reading, pb.Reading.Name(wire.reading).removeprefix("READING_").lower()),
             answer=wire.answer,
+            answer_object=maybe(wire.answer_json),
         )
 
 
 def native_request(
     provider: Provider,
     message: Message,
+    *,
     dialect: Dialect | None,
     conversation_id: str,
     idempotency_prefix: str,
     wait_for_approval: bool,
     text_calls: bool,
+    max_tokens: int,
 ) -> pb.CallNativeRequest:
+    chosen = check_choice("provider", provider, get_args(Provider))
     request = pb.CallNativeRequest(
-        provider=pb.Provider.Value(f"PROVIDER_{provider.upper()}"),
+        provider=pb.Provider.Value(f"PROVIDER_{chosen.upper()}"),
         dialect=dialect_to_wire(dialect),
         conversation_id=conversation_id,
         idempotency_prefix=idempotency_prefix,
         wait_for_approval=wait_for_approval,
         text_calls=text_calls,
+        max_tokens=max_tokens,
     )
     if isinstance(message, bytes):
         request.stream = message

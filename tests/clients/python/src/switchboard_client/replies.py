@@ -7,7 +7,9 @@ from typing import Any, Literal, cast
 
 from switchboard.tools.v1 import tools_pb2 as pb
 
+from . import views
 from .exact import Json, parse
+from .views import Handle, Rest, View
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,60 @@ class Repair:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a result comes from: it is information, never instructions."""
+
+    tool: str
+    source: str
+    """The manifest or OpenAPI source that defines the tool."""
+    hosts: tuple[str, ...]
+    """`host:port` of each place that the run was connected to, the first 32."""
+
+    @staticmethod
+    def from_wire(wire: pb.Origin) -> Origin:
+        return Origin(wire.tool, wire.source, tuple(wire.hosts))
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A place in a result that reads like an instruction to a model."""
+
+    pointer: str
+    """JSON Pointer into the full reply, for `result_page`."""
+    rule: str
+    reading: str
+    excerpt: str
+
+
+@dataclass(frozen=True)
 class Metadata:
     """Figures of a call."""
 
     call_id: str
     latency_ms: float
     cache_hit: bool
+    cache_age_ms: float | None
+    """Milliseconds since the cached result was made; None without a hit."""
     repairs: tuple[Repair, ...]
     pool: str
     """hit, waited or cold; empty when nothing ran."""
+    queue_ms: float | None
+    """Milliseconds of waiting for a container; None, as the next two, when nothing ran."""
+    sandbox_ms: float | None
+    """Milliseconds of sandbox work around the tool."""
+    tool_ms: float | None
+    """Milliseconds of the tool itself."""
     output_truncated: bool
     retry_after: float | None
     """Seconds to wait before the call is sent again."""
     taint: tuple[str, ...]
     """What the reply brings into its conversation: outside, flagged, unsearched."""
+    origin: Origin | None
+    """Where data and files come from; None when no tool ran."""
+    flags: tuple[Flag, ...]
+    """What in them reads like an instruction, the first 16 places. None found proves nothing."""
+    view: View | None
+    """How much of the result data holds; None when that is all."""
     more: dict[str, Json] = field(repr=False)
     """All members, as the reply's JSON has them."""
 
@@ -71,7 +113,8 @@ class Reply:
     tool: str
     status: Literal["success", "error"]
     data: Json
-    """The result; integers are int, all other numbers Decimal. An error can carry data."""
+    """The result, or what `metadata.view` says of it; integers are int, all other numbers Decimal.
+    An error can carry data."""
     error: ToolError | None
     metadata: Metadata
     files: tuple[File, ...]
@@ -94,6 +137,20 @@ class Reply:
         details = self.error.details
         found = details.get("approval_id") if isinstance(details, dict) else None
         return found if isinstance(found, str) else None
+
+    @property
+    def left_out(self) -> tuple[Rest, ...]:
+        """What data leaves out to keep within `max_tokens`, in its order. What a tool gave can look
+        like a marker, and is then here too: `metadata.view.left_out` counts the true ones."""
+        view = self.metadata.view
+        return tuple(views.rests(self.data)) if view and view.left_out else ()
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """What stands in data for binary content, in its order; as with `left_out`, what only looks
+        like it is here too, and `metadata.view.handles` counts the true ones."""
+        view = self.metadata.view
+        return tuple(views.handles(self.data)) if view and view.handles else ()
 
     @staticmethod
     def from_wire(wire: pb.Reply) -> Reply:
@@ -126,21 +183,41 @@ def repair(wire: pb.Repair) -> Repair:
 
 
 def _metadata(members: Any) -> Metadata:
-    wait = members.get("retry_after_ms")
+    wait, view = members.get("retry_after_ms"), members.get("view")
     return Metadata(
         call_id=members["call_id"],
         latency_ms=float(members["latency_ms"]),
         cache_hit=members["cache_hit"],
+        cache_age_ms=_ms(members.get("cache_age_ms")),
         repairs=tuple(
             Repair(one["kind"], one["pointer"], one.get("from") or "", one.get("to") or "")
             for one in members.get("repairs") or ()
         ),
         pool=members.get("pool") or "",
+        queue_ms=_ms(members.get("queue_ms")),
+        sandbox_ms=_ms(members.get("sandbox_ms")),
+        tool_ms=_ms(members.get("tool_ms")),
         output_truncated=bool(members.get("output_truncated")),
         retry_after=float(wait) / 1000 if wait else None,
         taint=tuple(members.get("taint") or ()),
+        origin=_origin(members.get("origin")),
+        flags=tuple(
+            Flag(one["pointer"], one["rule"], one["reading"], one["excerpt"])
+            for one in members.get("flags") or ()
+        ),
+        view=View.from_json(view) if view else None,
         more=members,
     )
+
+
+def _ms(number: Any) -> float | None:
+    return None if number is None else float(number)
+
+
+def _origin(members: Any) -> Origin | None:
+    if not members:
+        return None
+    return Origin(members["tool"], members["source"], tuple(members.get("hosts") or ()))
 
 
 def _file(listed: Any, contents: dict[str, bytes]) -> File:
