@@ -127,7 +127,8 @@ class Bed:
     def _start(self) -> None:
         self.instance = f"clients-{uuid.uuid4().hex[:8]}"
         shutil.copytree(ROOT / "policies", self.folder / "policies")
-        shutil.copy(HERE / "erase.toml", self.folder / "policies" / "tools")
+        for tool in ("copy.toml", "erase.toml"):
+            shutil.copy(HERE / tool, self.folder / "policies" / "tools")
         shutil.copy(HERE / "secret.cedar", self.folder / "policies" / "cedar")
         self._certify()
         self.token = self._token("agent", "agent")

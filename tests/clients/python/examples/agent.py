@@ -131,10 +131,10 @@ def run(
 def choose(client: Client, question: str, most: int, dialect: Dialect) -> list[Any]:
     """All tools when they are few, else those that fit the question, in the terms of the model host."""
     tools = client.list_tools(dialect=dialect)
-    if len(tools) > most:
-        hits = client.search_tools(question[:250], limit=most, dialect=dialect)
-        tools = [hit.tool for hit in hits]
-    return [tool.definition for tool in tools]
+    if len(tools) <= most:
+        return [tool.definition for tool in tools]
+    hits = client.search_tools(question[:250], limit=most, dialect=dialect)
+    return [hit.tool.definition for hit in hits]
 
 
 def show(call: NativeCall) -> None:

@@ -271,11 +271,12 @@ class AsyncClient(Core):
         *,
         first: int = 0,
         count: int = 0,
+        limit: int = 0,
         timeout: float | None = None,
     ) -> Content:
         """The bytes behind a handle, or any text in base64 or as a data: URL. All from `first` on, or
-        at most `count` of them."""
-        found = Bytes(call_id, pointer, first, count)
+        at most `count` of them; they are fetched in pages of `limit` bytes, 0 for 1 MiB."""
+        found = Bytes(call_id, pointer, first, count, limit)
         while True:
             page = await self._ask(self.tools.GetResult, found.request, timeout)
             if (content := found.add(page)) is not None:

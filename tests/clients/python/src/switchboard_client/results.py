@@ -70,10 +70,9 @@ class LinePage:
 class Bytes:
     """Decoded bytes of a value, collected page by page."""
 
-    def __init__(self, call_id: str, pointer: str, first: int, count: int) -> None:
-        self.request = pb.GetResultRequest(
-            call_id=call_id, pointer=pointer, first=first, count=count, decode=True
-        )
+    def __init__(self, call_id: str, pointer: str, first: int, count: int, limit: int) -> None:
+        self.request = page_request(call_id, pointer, first, count, 0, limit)
+        self.request.decode = True
         self._count = count
         self._found = bytearray()
 
