@@ -132,12 +132,10 @@ async function choose(
   most: number,
   dialect: Dialect,
 ): Promise<Json[]> {
-  let tools = await client.listTools({ dialect });
-  if (tools.length > most) {
-    const hits = await client.searchTools(question.slice(0, 250), { limit: most, dialect });
-    tools = hits.map((hit) => hit.tool);
-  }
-  return tools.map((tool) => tool.definition);
+  const tools = await client.listTools({ dialect });
+  if (tools.length <= most) return tools.map((tool) => tool.definition);
+  const hits = await client.searchTools(question.slice(0, 250), { limit: most, dialect });
+  return hits.map((hit) => hit.tool.definition);
 }
 
 function whole(bytes: Buffer): Turn {

@@ -1,12 +1,15 @@
 // The calls that wait for a person, as far as this caller may see them.
 import type { Approval__Output } from "../generated/switchboard/policy/v1/Approval.js";
 import type { State as WireState } from "../generated/switchboard/policy/v1/State.js";
-import { type Client, rest, type RpcSettings } from "./client.js";
+import { type Client, rest } from "./client.js";
+import { RPC, type RpcSettings } from "./core.js";
 import { CallFailed } from "./errors.js";
 import { type Json, maybeJson } from "./exact.js";
+import { checkChoice, checkOptions } from "./options.js";
 import { Policies } from "./proto.js";
 
-export type State = "pending" | "approved" | "denied" | "expired" | "used" | "unspecified";
+const STATES = ["pending", "approved", "denied", "expired", "used", "unspecified"] as const;
+export type State = (typeof STATES)[number];
 
 /** Holds for exactly one call, once, and until it expires. */
 export interface Approval {
@@ -40,6 +43,7 @@ export class Approvals {
 
   /** Newest first; of all states when none is named. */
   async list(states: readonly State[] = [], settings: RpcSettings = {}): Promise<Approval[]> {
+    checkOptions("list", settings, RPC);
     const found: Approval[] = [];
     for (let pageToken = ""; ; ) {
       const request = { states: states.map(wireState), pageSize: 1000, pageToken };
@@ -51,6 +55,7 @@ export class Approvals {
   }
 
   async get(approvalId: string, settings: RpcSettings = {}): Promise<Approval> {
+    checkOptions("get", settings, RPC);
     return fromWire(await this.#client.ask(Policies.GetApproval, () => ({ approvalId }), settings));
   }
 
@@ -71,6 +76,7 @@ export class Approvals {
     afterRevision = 0,
     settings: RpcSettings = {},
   ): AsyncGenerator<Approval, void> {
+    checkOptions("watch", settings, RPC);
     const end = Date.now() + (settings.timeoutMs ?? Infinity);
     for (let attempt = 1; ; attempt++) {
       const request = { states: states.map(wireState), afterRevision };
@@ -98,6 +104,7 @@ export class Approvals {
     reason: string,
     settings: RpcSettings,
   ): Promise<Approval> {
+    checkOptions("a decision", settings, RPC);
     const request = { approvalId, decision, reason };
     // After a broken connection it may have been decided already.
     return fromWire(
@@ -107,7 +114,7 @@ export class Approvals {
 }
 
 function wireState(state: State): WireState {
-  return `STATE_${state.toUpperCase()}` as WireState;
+  return `STATE_${checkChoice("states", state, STATES).toUpperCase()}` as WireState;
 }
 
 function fromWire(wire: Approval__Output): Approval {

@@ -1,6 +1,6 @@
 // Several calls in one request, of which some use the results of others.
 import type { CallBatchResponse__Output } from "../generated/switchboard/tools/v1/CallBatchResponse.js";
-import type { Arguments, CallOptions } from "./client.js";
+import type { Arguments, CallOptions } from "./core.js";
 import { type Reply, replyFromWire } from "./replies.js";
 
 /** One call of a batch. */

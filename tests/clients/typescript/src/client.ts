@@ -1,10 +1,8 @@
 // The client: one channel to a daemon, promises for calls, async iterators for streams.
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import {
   type CallOptions as RpcOptions,
-  type ChannelOptions,
   Client as Channel,
   type ClientReadableStream,
   type ClientUnaryCall,
@@ -14,13 +12,23 @@ import {
 } from "@grpc/grpc-js";
 
 import type { _switchboard_tools_v1_CallBatchRequest_OnFailure as OnFailure } from "../generated/switchboard/tools/v1/CallBatchRequest.js";
-import type { CallRequest } from "../generated/switchboard/tools/v1/CallRequest.js";
+import type { ListToolsResponse__Output } from "../generated/switchboard/tools/v1/ListToolsResponse.js";
 import { Approvals } from "./approvals.js";
 import { type Batch, batchFromWire, type Entry } from "./batches.js";
-import { channelCredentials, checkToken, OPTIONS, type Tls, type Token } from "./channel.js";
+import { channelCredentials, checkToken, OPTIONS, type Token } from "./channel.js";
+import * as core from "./core.js";
+import type {
+  Again,
+  Arguments,
+  BatchSettings,
+  CallOptions,
+  ClientOptions,
+  ListSettings,
+  RpcSettings,
+  SearchSettings,
+} from "./core.js";
 import { CallFailed } from "./errors.js";
 import { type Event, eventFromWire } from "./events.js";
-import { renderJson } from "./exact.js";
 import {
   type Message,
   type NativeAnswer,
@@ -29,77 +37,35 @@ import {
   nativeRequest,
   type Provider,
 } from "./native.js";
+import { checkChoice, checkCount, checkOptions } from "./options.js";
 import { Tools } from "./proto.js";
 import { type Reply, replyFromJson, replyFromWire } from "./replies.js";
 import {
-  type Detail,
+  type Content,
+  type ContentOptions,
+  type LineOptions,
+  type LinePage,
+  linePageFromWire,
+  lineRequest,
+  type Page,
+  pageFromWire,
+  type PageOptions,
+  pageRequest,
+} from "./results.js";
+import {
   type Dialect,
-  type Hit,
-  type Risk,
+  type HitList,
+  hitsFromWire,
   type Tool,
   toolFromWire,
+  type ToolList,
+  toolsFromWire,
   type Verdict,
   verdictFromWire,
   wireDetail,
   wireDialect,
   wireRisk,
 } from "./tools.js";
-
-export interface ClientOptions {
-  tls?: Tls;
-  token?: Token;
-  /** Milliseconds for each RPC with all its attempts; 60,000 when left out, Infinity for no end. */
-  timeoutMs?: number;
-  /** How often a request is sent at most, where sending it again is safe; 5 when left out. */
-  attempts?: number;
-  channel?: ChannelOptions;
-}
-
-export interface RpcSettings {
-  timeoutMs?: number;
-  /** Ends the RPC, and with it the call in its sandbox. */
-  signal?: AbortSignal;
-}
-
-/** What a call can have beside tool and arguments; the proto file says more about each. */
-export interface CallOptions extends RpcSettings {
-  conversationId?: string;
-  idempotencyKey?: string;
-  callId?: string;
-  files?: Readonly<Record<string, Uint8Array>>;
-  outputFiles?: readonly string[];
-  approvalId?: string;
-  waitForApproval?: boolean;
-  /** In whose terms tool and arguments are written; the tool's own when left out. */
-  dialect?: Dialect;
-}
-
-/** Which tools, and how they are described. */
-export interface ListSettings extends RpcSettings {
-  prefix?: string;
-  dialect?: Dialect;
-  detail?: Detail;
-}
-
-/** Among which tools is searched. */
-export interface SearchSettings extends RpcSettings {
-  limit?: number;
-  prefix?: string;
-  sources?: readonly string[];
-  risks?: readonly Risk[];
-  dialect?: Dialect;
-  detail?: Detail;
-}
-
-/** JSON text is sent as it stands. */
-export type Arguments = object | string;
-
-/**
- * After which failures a request is sent again. `refused`: after the daemon's own UNAVAILABLE and
- * RATE_LIMITED, which mean that nothing ran. `always`: also after a connection that broke, when the
- * tool may have run.
- */
-export type Again = "always" | "refused" | "never";
 
 interface Method<Request, Response> {
   path: string;
@@ -117,6 +83,7 @@ export class Client {
   readonly #attempts: number;
 
   constructor(endpoint: string, options: ClientOptions = {}) {
+    checkOptions("a client", options, core.CLIENT);
     checkToken(endpoint, options.tls, options.token);
     this.channel = new Channel(endpoint, channelCredentials(options.tls), {
       ...OPTIONS,
@@ -134,8 +101,9 @@ export class Client {
 
   /** Runs one call. An error of the tool or a refusal is a reply; CallFailed is a status. */
   async call(tool: string, args: Arguments, options: CallOptions = {}): Promise<Reply> {
-    const make = () => callRequest(tool, args, options);
-    const { reply } = await this.ask(Tools.Call, make, options, again(options));
+    checkOptions("a call", options, core.CALL);
+    const make = () => core.callRequest(tool, args, options);
+    const { reply } = await this.ask(Tools.Call, make, options, core.again(options));
     if (!reply) throw new TypeError("the response has no reply");
     return replyFromWire(reply);
   }
@@ -143,7 +111,8 @@ export class Client {
   /** As `call`, but tells how it goes on the way. Leaving the loop early ends the call. Never sent
    * again by itself. */
   async *stream(tool: string, args: Arguments, options: CallOptions = {}): AsyncGenerator<Event, void> {
-    const request = callRequest(tool, args, options);
+    checkOptions("a call", options, core.CALL);
+    const request = core.callRequest(tool, args, options);
     for await (const part of this.watch(Tools.CallStream, request, options)) {
       const event = eventFromWire(part);
       if (event) yield event;
@@ -152,51 +121,56 @@ export class Client {
 
   /** Everything but the execution. */
   async validate(tool: string, args: Arguments, options: CallOptions = {}): Promise<Verdict> {
-    const request = callRequest(tool, args, options);
+    checkOptions("a call", options, core.CALL);
+    const request = core.callRequest(tool, args, options);
     return verdictFromWire(await this.ask(Tools.Validate, () => request, options));
   }
 
   /** All tools that this caller may be able to use, by name. */
-  async listTools(settings: ListSettings = {}): Promise<Tool[]> {
-    const found: Tool[] = [];
+  async listTools(settings: ListSettings = {}): Promise<ToolList> {
+    checkOptions("listTools", settings, core.LIST);
+    const found: ListToolsResponse__Output[] = [];
     const [dialect, detail] = [wireDialect(settings.dialect), wireDetail(settings.detail)];
     const namePrefix = settings.prefix ?? "";
     for (let pageToken = ""; ; ) {
       const request = { namePrefix, dialect, detail, pageSize: 1000, pageToken };
       const page = await this.ask(Tools.ListTools, () => request, settings);
-      found.push(...page.tools.map(toolFromWire));
+      found.push(page);
       pageToken = page.nextPageToken;
-      if (pageToken === "") return found;
+      if (pageToken === "") return toolsFromWire(found);
     }
   }
 
   /** By its own name, whatever the dialect. */
   async getTool(name: string, settings: RpcSettings & { dialect?: Dialect } = {}): Promise<Tool> {
+    checkOptions("getTool", settings, core.GET);
     const request = { name, dialect: wireDialect(settings.dialect) };
     return toolFromWire(await this.ask(Tools.GetTool, () => request, settings));
   }
 
   /** The tools that fit a question best, best first. */
-  async searchTools(query: string, settings: SearchSettings = {}): Promise<Hit[]> {
+  async searchTools(query: string, settings: SearchSettings = {}): Promise<HitList> {
+    checkOptions("searchTools", settings, core.SEARCH);
     const request = {
       query,
-      limit: settings.limit ?? 10,
+      limit: checkCount("limit", settings.limit ?? 10),
       namePrefix: settings.prefix ?? "",
       sources: [...(settings.sources ?? [])],
       risks: (settings.risks ?? []).map(wireRisk),
       dialect: wireDialect(settings.dialect),
       detail: wireDetail(settings.detail),
     };
-    const { hits } = await this.ask(Tools.SearchTools, () => request, settings);
-    return hits.flatMap(({ tool, score }) => (tool ? [{ tool: toolFromWire(tool), score }] : []));
+    return hitsFromWire(await this.ask(Tools.SearchTools, () => request, settings));
   }
 
-  /** Runs the calls in a model's own message, and gives the messages with their results. */
+  /** Runs the calls in a model's own message, and gives the messages with their results. `maxTokens` is
+   * of each result, as for a call. */
   async callNative(
     provider: Provider,
     message: Message,
     options: NativeOptions & RpcSettings = {},
   ): Promise<NativeAnswer> {
+    checkOptions("callNative", options, core.NATIVE);
     const request = nativeRequest(provider, message, options);
     const again = options.idempotencyPrefix ? "always" : "refused";
     return nativeFromWire(await this.ask(Tools.CallNative, () => request, options, again));
@@ -205,21 +179,27 @@ export class Client {
   /** Runs several calls, by name, each as soon as those that it refers to have succeeded. */
   async batch(
     calls: Readonly<Record<string, Entry>>,
-    settings: RpcSettings & { onFailure?: "continue" | "stop" } = {},
+    settings: BatchSettings = {},
   ): Promise<Batch> {
-    const onFailure = settings.onFailure === "stop" ? "ON_FAILURE_STOP" : "ON_FAILURE_CONTINUE";
+    checkOptions("batch", settings, core.BATCH);
+    for (const [name, { options = {} }] of Object.entries(calls)) {
+      checkOptions(`call \`${name}\` of a batch`, options, core.ENTRY);
+    }
+    const chosen = checkChoice("onFailure", settings.onFailure ?? "continue", ["continue", "stop"]);
+    const onFailure = `ON_FAILURE_${chosen.toUpperCase()}`;
     const make = () => ({
       calls: Object.entries(calls).map(([name, entry]) => ({
         name,
-        call: callRequest(entry.tool, entry.arguments, entry.options ?? {}),
+        call: core.callRequest(entry.tool, entry.arguments, entry.options ?? {}),
       })),
       onFailure: onFailure as OnFailure,
     });
     return batchFromWire(await this.ask(Tools.CallBatch, make, settings, "refused"));
   }
 
-  /** Reads a recorded reply again; its files have no content then. */
+  /** Reads a recorded reply again, whole; its files have no content then. */
   async result(callId: string, settings: RpcSettings = {}): Promise<Reply> {
+    checkOptions("result", settings, core.RPC);
     let json = "";
     for (let offset = 0; ; ) {
       const request = { callId, offset };
@@ -230,8 +210,70 @@ export class Client {
     }
   }
 
+  /**
+   * One value of a recorded reply, by JSON Pointer from the reply's root, for example `/data/orders/17`;
+   * of an array, an object or a text as much as fits, from `first` on.
+   */
+  async resultPage(
+    callId: string,
+    pointer = "",
+    options: PageOptions & RpcSettings = {},
+  ): Promise<Page> {
+    checkOptions("resultPage", options, core.PAGE);
+    const request = pageRequest(callId, pointer, options);
+    return pageFromWire(await this.ask(Tools.GetResult, () => request, options));
+  }
+
+  /** As `resultPage`, and all pages after that one; the bounds are those of each page. */
+  async *resultPages(
+    callId: string,
+    pointer = "",
+    options: PageOptions & RpcSettings = {},
+  ): AsyncGenerator<Page, void> {
+    for (let first = options.first; ; ) {
+      const from = first === undefined ? {} : { first };
+      const page = await this.resultPage(callId, pointer, { ...options, ...from });
+      yield page;
+      if (page.nextFirst === undefined) return;
+      first = page.nextFirst;
+    }
+  }
+
+  /**
+   * The bytes behind a handle, or any text in base64 or as a data: URL. All from `first` on, or at most
+   * `count` of them.
+   */
+  async resultContent(
+    callId: string,
+    pointer: string,
+    options: ContentOptions & RpcSettings = {},
+  ): Promise<Content> {
+    checkOptions("resultContent", options, core.CONTENT);
+    const request = { ...pageRequest(callId, pointer, options), decode: true };
+    const found: Buffer[] = [];
+    for (let left = options.count || Infinity; ; ) {
+      const page = await this.ask(Tools.GetResult, () => request, options);
+      found.push(page.content);
+      left -= page.content.length;
+      if (page.nextFirst === 0 || left <= 0) {
+        const { mediaType, total, origin } = page;
+        return { content: Buffer.concat(found), mediaType, total, origin: origin ?? undefined };
+      }
+      request.first = page.nextFirst;
+      request.count = Number.isFinite(left) ? left : 0;
+    }
+  }
+
+  /** A page of the reply's one line of JSON. */
+  async resultLine(callId: string, options: LineOptions & RpcSettings = {}): Promise<LinePage> {
+    checkOptions("resultLine", options, core.LINE);
+    const request = lineRequest(callId, options);
+    return linePageFromWire(await this.ask(Tools.GetResult, () => request, options));
+  }
+
   /** Ends a running call. False when it had ended already. */
   async cancel(callId: string, settings: RpcSettings = {}): Promise<boolean> {
+    checkOptions("cancel", settings, core.RPC);
     return (await this.ask(Tools.Cancel, () => ({ callId }), settings)).cancelled;
   }
 
@@ -361,26 +403,4 @@ function failure(error: unknown, request: object): unknown {
   const service = error as ServiceError;
   if (typeof service?.code !== "number") return error;
   return new CallFailed(service, (request as { callId?: string }).callId);
-}
-
-/** An id can be used once. An equal call with the same key is answered with the first reply. */
-function again(options: CallOptions): Again {
-  if (options.callId) return "never";
-  return options.idempotencyKey ? "always" : "refused";
-}
-
-/** The id is made here, so that the call can be cancelled and looked up whatever happens to it. */
-function callRequest(tool: string, args: Arguments, options: CallOptions): CallRequest {
-  return {
-    toolName: tool,
-    argumentsJson: typeof args === "string" ? args : renderJson(args),
-    conversationId: options.conversationId ?? "",
-    idempotencyKey: options.idempotencyKey ?? "",
-    callId: options.callId || randomUUID(),
-    files: Object.entries(options.files ?? {}).map(([name, content]) => ({ name, content })),
-    outputFiles: [...(options.outputFiles ?? [])],
-    approvalId: options.approvalId ?? "",
-    waitForApproval: options.waitForApproval ?? false,
-    dialect: wireDialect(options.dialect),
-  };
 }

@@ -2,17 +2,20 @@
 import type { CallNativeRequest } from "../generated/switchboard/tools/v1/CallNativeRequest.js";
 import type { CallNativeResponse__Output } from "../generated/switchboard/tools/v1/CallNativeResponse.js";
 import type { Provider as WireProvider } from "../generated/switchboard/tools/v1/Provider.js";
-import { type Json, parseJson, renderJson } from "./exact.js";
+import { type Json, maybeJson, parseJson, renderJson } from "./exact.js";
+import { checkChoice, checkCount } from "./options.js";
 import { type Reply, replyFromWire } from "./replies.js";
 import { type Dialect, wireDialect } from "./tools.js";
 
-export type Provider =
-  | "openai_chat"
-  | "openai_responses"
-  | "anthropic"
-  | "gemini"
-  | "ollama"
-  | "text";
+const PROVIDERS = [
+  "openai_chat",
+  "openai_responses",
+  "anthropic",
+  "gemini",
+  "ollama",
+  "text",
+] as const;
+export type Provider = (typeof PROVIDERS)[number];
 
 /** What a text was; `unspecified` when it was not searched for calls. */
 export type Reading = "unspecified" | "prose" | "final" | "calls" | "unclear";
@@ -28,6 +31,8 @@ export interface NativeOptions {
   waitForApproval?: boolean;
   /** Also looks for calls in the text of a message that has no others. */
   textCalls?: boolean;
+  /** Of each result, as in CallOptions. */
+  maxTokens?: number;
 }
 
 /** One call of the message. */
@@ -49,6 +54,8 @@ export interface NativeAnswer {
   reading: Reading;
   /** The answer in a text that was `final`. */
   answer: string;
+  /** The JSON object that this answer stood in; null without one. */
+  answerObject: Json;
 }
 
 export function nativeRequest(
@@ -56,13 +63,15 @@ export function nativeRequest(
   message: Message,
   options: NativeOptions,
 ): CallNativeRequest {
+  const chosen = checkChoice("provider", provider, PROVIDERS);
   return {
-    provider: `PROVIDER_${provider.toUpperCase()}` as WireProvider,
+    provider: `PROVIDER_${chosen.toUpperCase()}` as WireProvider,
     dialect: wireDialect(options.dialect),
     conversationId: options.conversationId ?? "",
     idempotencyPrefix: options.idempotencyPrefix ?? "",
     waitForApproval: options.waitForApproval ?? false,
     textCalls: options.textCalls ?? false,
+    maxTokens: checkCount("maxTokens", options.maxTokens),
     ...body(provider, message),
   };
 }
@@ -79,6 +88,7 @@ export function nativeFromWire(wire: CallNativeResponse__Output): NativeAnswer {
     text: wire.text,
     reading: wire.reading.replace("READING_", "").toLowerCase() as Reading,
     answer: wire.answer,
+    answerObject: maybeJson(wire.answerJson),
   };
 }
 

@@ -1,6 +1,7 @@
 // What comes back from a call: one shape, whatever the tool was.
 import type { Reply__Output } from "../generated/switchboard/tools/v1/Reply.js";
 import { type Json, parseJson } from "./exact.js";
+import type { View } from "./views.js";
 
 /** A file that a tool gave. */
 export interface File {
@@ -32,26 +33,58 @@ export interface Repair {
   after: string;
 }
 
+/** Where a result comes from: it is information, never instructions. */
+export interface Origin {
+  tool: string;
+  /** The manifest or OpenAPI source that defines the tool. */
+  source: string;
+  /** `host:port` of each place that the run was connected to, the first 32. */
+  hosts: string[];
+}
+
+/** A place in a result that reads like an instruction to a model. */
+export interface Flag {
+  /** JSON Pointer into the full reply, for `resultPage`. */
+  pointer: string;
+  rule: string;
+  reading: string;
+  excerpt: string;
+}
+
 /** Figures of a call. */
 export interface Metadata {
   callId: string;
   latencyMs: number;
   cacheHit: boolean;
+  /** Milliseconds since the cached result was made; undefined without a hit. */
+  cacheAgeMs: number | undefined;
   repairs: Repair[];
   /** hit, waited or cold; empty when nothing ran. */
   pool: string;
+  /** Milliseconds of waiting for a container; undefined, as the next two, when nothing ran. */
+  queueMs: number | undefined;
+  /** Milliseconds of sandbox work around the tool. */
+  sandboxMs: number | undefined;
+  /** Milliseconds of the tool itself. */
+  toolMs: number | undefined;
   outputTruncated: boolean;
   /** Milliseconds to wait before the call is sent again. */
   retryAfterMs: number | undefined;
   /** What the reply brings into its conversation: outside, flagged, unsearched. */
   taint: string[];
+  /** Where data and files come from; undefined when no tool ran. */
+  origin: Origin | undefined;
+  /** What in them reads like an instruction, the first 16 places. None found proves nothing. */
+  flags: Flag[];
+  /** How much of the result data holds; undefined when that is all. */
+  view: View | undefined;
   /** All members, as the reply's JSON has them. */
   more: { [key: string]: Json };
 }
 
 interface Common {
   tool: string;
-  /** The result, with exact numbers. An error can carry data, too. */
+  /** The result, or what `metadata.view` says of it, with exact numbers. An error can carry data, too. */
   data: Json;
   metadata: Metadata;
   files: File[];
@@ -108,12 +141,29 @@ interface RawMetadata {
   call_id: string;
   latency_ms: unknown;
   cache_hit: boolean;
+  cache_age_ms?: unknown;
   repairs: RawRepair[];
   pool: string | null;
+  queue_ms?: unknown;
+  sandbox_ms?: unknown;
+  tool_ms?: unknown;
   output_truncated: boolean;
   retry_after_ms?: unknown;
   taint?: string[];
+  origin?: { tool: string; source: string; hosts?: string[] };
+  flags?: Flag[];
+  view?: RawView;
   files?: { name: string; media_type: string; sha256: string; bytes: number }[];
+}
+
+interface RawView {
+  summary: boolean;
+  left_out: number;
+  handles: number;
+  tokens: number;
+  full_tokens: number;
+  full_bytes: number;
+  unmatched?: string[];
 }
 
 interface RawRepair {
@@ -133,12 +183,35 @@ function metadata(raw: RawMetadata): Metadata {
     callId: raw.call_id,
     latencyMs: Number(raw.latency_ms),
     cacheHit: raw.cache_hit,
+    cacheAgeMs: maybeNumber(raw.cache_age_ms),
     repairs: raw.repairs.map(repair),
     pool: raw.pool ?? "",
+    queueMs: maybeNumber(raw.queue_ms),
+    sandboxMs: maybeNumber(raw.sandbox_ms),
+    toolMs: maybeNumber(raw.tool_ms),
     outputTruncated: raw.output_truncated,
-    retryAfterMs: raw.retry_after_ms === undefined ? undefined : Number(raw.retry_after_ms),
+    retryAfterMs: maybeNumber(raw.retry_after_ms),
     taint: raw.taint ?? [],
+    origin: raw.origin && { ...raw.origin, hosts: raw.origin.hosts ?? [] },
+    flags: raw.flags ?? [],
+    view: raw.view && view(raw.view),
     more: raw as unknown as { [key: string]: Json },
+  };
+}
+
+function maybeNumber(number: unknown): number | undefined {
+  return number === undefined || number === null ? undefined : Number(number);
+}
+
+function view(raw: RawView): View {
+  return {
+    summary: raw.summary,
+    leftOut: raw.left_out,
+    handles: raw.handles,
+    tokens: raw.tokens,
+    fullTokens: raw.full_tokens,
+    fullBytes: raw.full_bytes,
+    unmatched: raw.unmatched ?? [],
   };
 }
 

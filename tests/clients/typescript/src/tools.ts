@@ -1,22 +1,53 @@
 // What is known of a tool, and the answer to whether a call of it would run.
 import type { Dialect as WireDialect } from "../generated/switchboard/tools/v1/Dialect.js";
+import type { ListToolsResponse__Output } from "../generated/switchboard/tools/v1/ListToolsResponse.js";
 import type { Risk as WireRisk } from "../generated/switchboard/tools/v1/Risk.js";
+import type { SearchToolsResponse__Output } from "../generated/switchboard/tools/v1/SearchToolsResponse.js";
 import type { Tool__Output } from "../generated/switchboard/tools/v1/Tool.js";
 import type { ValidateResponse__Output } from "../generated/switchboard/tools/v1/ValidateResponse.js";
 import type { Detail as WireDetail } from "../generated/switchboard/tools/v1/Detail.js";
 import { type Json, maybeJson } from "./exact.js";
+import { checkChoice } from "./options.js";
 import { type Repair, repair, type ToolError } from "./replies.js";
 
-export type Risk = "read" | "write" | "destructive" | "outbound" | "unspecified";
+const RISKS = ["read", "write", "destructive", "outbound", "unspecified"] as const;
+export type Risk = (typeof RISKS)[number];
 
+const DIALECTS = ["openai", "openai_strict", "anthropic", "gemini", "plain"] as const;
 /** In whose terms a tool is described, and a call of it written. */
-export type Dialect = "openai" | "openai_strict" | "anthropic" | "gemini" | "plain";
+export type Dialect = (typeof DIALECTS)[number];
 
 /** One thing that a dialect cannot say as the input schema does. */
 export interface Loss {
   pointer: string;
   keyword: string;
   message: string;
+}
+
+/** Files that a call may bring. */
+export interface Take {
+  count: number;
+  /** Of all files together. */
+  bytes: number;
+  /** For example image/png, or image/* for all images; empty for any. */
+  mediaTypes: string[];
+}
+
+/** Files that a call can have back. */
+export interface Give {
+  count: number;
+  /** Of all files together. */
+  bytes: number;
+  /** The files there are, which come unasked. Empty: name them in `outputFiles`. */
+  names: string[];
+}
+
+/** Which files a tool takes and gives. */
+export interface Files {
+  take: Take | undefined;
+  give: Give | undefined;
+  /** Name of the file that takes the place of data; empty for none. */
+  stdout: string;
 }
 
 /** One tool, as much of it as a caller needs. */
@@ -41,16 +72,50 @@ export interface Tool {
   tokens: number;
   /** Names of the arguments, in compact detail. */
   arguments: string[];
+  /** Those of them that no call can do without. */
+  required: string[];
+  /** Undefined for a tool without any. */
+  files: Files | undefined;
+  /** The operation of the OpenAPI document that it was made of; empty for a manifest's tool. */
+  operation: string;
 }
 
+/** Tools, by name. */
+export type ToolList = Tool[] & {
+  /** SHA-256 (hex) of the whole catalog; changes when any tool changes. */
+  catalogDigest: string;
+};
+
+const DETAILS = ["full", "compact"] as const;
 /** How much of a tool is told; compact is enough to choose by. */
-export type Detail = "full" | "compact";
+export type Detail = (typeof DETAILS)[number];
+
+/** What of a question was found in a tool. */
+export interface Match {
+  /** Of the question. */
+  word: string;
+  /** What stands in the tool; of an English word its stem. */
+  found: string;
+  /** word, synonym, prefix or spelling. */
+  how: string;
+  /** name, description, arguments, source. */
+  fields: string[];
+}
 
 /** A tool that was found, and how well it fits; scores compare within one answer only. */
 export interface Hit {
   tool: Tool;
   score: number;
+  matches: Match[];
 }
+
+/** Tools that were found, best first. */
+export type HitList = Hit[] & {
+  /** Tools that have any word of the question, also those beyond the limit. */
+  total: number;
+  /** SHA-256 (hex) of the whole catalog; changes when any tool changes. */
+  catalogDigest: string;
+};
 
 /** Whether a call would run, and with which arguments. */
 export interface Verdict {
@@ -79,7 +144,29 @@ export function toolFromWire(wire: Tool__Output): Tool {
     losses: wire.losses,
     tokens: wire.tokens,
     arguments: wire.arguments.map((argument) => argument.name),
+    required: wire.arguments.filter((argument) => argument.required).map(({ name }) => name),
+    files: wire.files
+      ? {
+          take: wire.files.take ?? undefined,
+          give: wire.files.give ?? undefined,
+          stdout: wire.files.stdout,
+        }
+      : undefined,
+    operation: wire.operation,
   };
+}
+
+export function toolsFromWire(pages: readonly ListToolsResponse__Output[]): ToolList {
+  const tools = pages.flatMap((page) => page.tools.map(toolFromWire));
+  // Of the first page: a catalog that changed meanwhile is seen to have changed.
+  return Object.assign(tools, { catalogDigest: pages[0]?.catalogDigest ?? "" });
+}
+
+export function hitsFromWire({ hits, total, catalogDigest }: SearchToolsResponse__Output): HitList {
+  const found = hits.flatMap(({ tool, score, matches }) =>
+    tool ? [{ tool: toolFromWire(tool), score, matches }] : [],
+  );
+  return Object.assign(found, { total, catalogDigest });
 }
 
 export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
@@ -101,13 +188,14 @@ export function verdictFromWire(wire: ValidateResponse__Output): Verdict {
 }
 
 export function wireDialect(dialect: Dialect | undefined): WireDialect {
-  return `DIALECT_${(dialect ?? "unspecified").toUpperCase()}` as WireDialect;
+  const chosen = dialect === undefined ? "unspecified" : checkChoice("dialect", dialect, DIALECTS);
+  return `DIALECT_${chosen.toUpperCase()}` as WireDialect;
 }
 
 export function wireDetail(detail: Detail | undefined): WireDetail {
-  return detail === "compact" ? "DETAIL_COMPACT" : "DETAIL_FULL";
+  return `DETAIL_${checkChoice("detail", detail ?? "full", DETAILS).toUpperCase()}` as WireDetail;
 }
 
 export function wireRisk(risk: Risk): WireRisk {
-  return `RISK_${risk.toUpperCase()}` as WireRisk;
+  return `RISK_${checkChoice("risks", risk, RISKS).toUpperCase()}` as WireRisk;
 }

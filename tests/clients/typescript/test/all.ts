@@ -1,5 +1,6 @@
 // All checks, one after the other, in this order.
 import "./package.js";
+import "./results.js";
 import "./doors.js";
 import "./loop.js";
 import "./drain.js";

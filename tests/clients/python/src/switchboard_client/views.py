@@ -11,7 +11,8 @@ from .exact import Json
 
 Unit: TypeAlias = Literal["items", "members", "characters"]
 MORE = re.compile(r"\$more'*")
-TEXT = re.compile(r"…\[(\d+) more characters: (/.*) from (\d+)\]\Z", re.DOTALL)
+CUT = "…["
+TEXT = re.compile(r"…\[(\d+) more characters: (/.*) from (\d+)\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def rests(data: Json) -> Iterator[Rest]:
     """What the markers in data say, in their order."""
     for name, value in _inside(data):
         if isinstance(value, str):
-            if found := TEXT.search(value):
+            if found := TEXT.fullmatch(value, max(value.rfind(CUT), 0)):
                 yield Rest(found[2], int(found[3]), int(found[1]), "characters")
         elif isinstance(value, dict) and MORE.fullmatch(name):
             if (rest := _rest(value)) is not None:
