@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 from rules import Breach, check, need
+
+CALL_ID = re.compile(r'"call_id":"([^"]+)"')
 
 
 @dataclass
@@ -38,6 +41,7 @@ class Play:
         self.refused: list[str] = []
         self._sent: dict[str, dict[str, Any]] = {}
         self._ids: list[str] = []
+        self._call_id = ""
         self._again: tuple[Any, float] | None = None
 
     def answer(self, authorization: str, body: Any) -> Answer:
@@ -76,6 +80,9 @@ class Play:
             need(time.monotonic() >= earliest, "script", "sent again before Retry-After")
             self._again = None
         answers = {one["tool_call_id"]: one["content"] for one in messages if one["role"] == "tool"}
+        for answer in filter(None, map(answers.get, self._ids)):
+            if found := CALL_ID.search(str(answer)):
+                self._call_id = found[1]
         results = expects.get("results")
         if results is not None:
             need(len(results) == len(self._ids), "script", "expects as many results as calls")
@@ -118,6 +125,7 @@ class Play:
                 self.refused.append(f"the script calls `{call['name']}`, offered are {offered}")
             text = call["arguments"]
             text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+            text = text.replace("$CALL_ID", self._call_id)
             made = {"name": call["name"], "arguments": text}
             self._ids.append(f"call_{uuid.uuid4().hex[:24]}")
             calls.append({"id": self._ids[-1], "type": "function", "function": made})

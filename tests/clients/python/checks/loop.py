@@ -51,6 +51,7 @@ def play(client, bed, name, stream):
             wait=30 if script.get("waits") else None,
             dialect=script.get("dialect", "openai"),
             most_tools=script.get("tools", agent.MOST_TOOLS),
+            most_tokens=script.get("tokens", agent.MOST_TOKENS),
         )
     except agent.AgentError as error:
         answer = str(error)

@@ -82,6 +82,19 @@ def tells_a_summary_from_the_whole(client):
 
 
 @check
+def shortens_an_item_that_has_no_page_of_its_own(client):
+    sent = notes(3, "word " * 500)
+    reply = client.call("notes.copy", sent)
+    page = client.result_page(reply.call_id, "/data/notes", first=1, max_tokens=100)
+    assert len(page.value) == 1 and page.tokens <= 100 and page.next_first == 2, page
+    (rest,) = page.left_out
+    assert (rest.pointer, rest.unit) == ("/data/notes/1/text", "characters"), rest
+    told = client.result_page(reply.call_id, rest.pointer, first=rest.first)
+    assert told.value == sent["notes"][1]["text"][rest.first :] and not told.left_out, told
+    assert not client.result_page(reply.call_id, "/data/notes").left_out
+
+
+@check
 def gives_the_content_behind_a_handle(client):
     reply = client.call("python.run", IMAGE)
     (handle,) = reply.handles

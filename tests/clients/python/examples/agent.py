@@ -18,14 +18,16 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from switchboard_client import CallFailed, Client, Dialect, NativeCall, parse, render
+from switchboard_client import CallFailed, Client, Dialect, NativeCall, Reply, parse, render
 
 # Providers take 128 tools; models choose worse long before that.
 MOST_TOOLS = 32
+# Of a result at once. The model is shown what is left out, and reads on where it wants to.
+MOST_TOKENS = 4000
 MOST_BYTES = 8 << 20
 CUT_OFF = "Your answer was cut off. Give a shorter one."
 
@@ -40,6 +42,7 @@ class Turn:
 
     message: dict[str, Any]
     body: str | bytes
+    finish: str | None
 
 
 class Model:
@@ -80,13 +83,92 @@ class Model:
 
     def _read(self, body: bytes) -> Turn:
         if self._stream:
-            return Turn(assemble(body), body)
+            message, finish = assemble(body)
+            return Turn(message, body, finish)
         text = body.decode()
         whole: Any = parse(text)
         try:
-            return Turn(whole["choices"][0]["message"], text)
+            choice = whole["choices"][0]
+            return Turn(choice["message"], text, choice.get("finish_reason"))
         except (KeyError, IndexError, TypeError) as error:
             raise AgentError(f"the model's response has no message: {text[:200]}") from error
+
+
+class Reader:
+    """A function of the agent's own, by which the model reads on in results that it was shown in part."""
+
+    NAME = "read_result"
+    DEFINITION = {
+        "type": "function",
+        "function": {
+            "name": NAME,
+            "description": (
+                "Reads on in a result of which you were shown a part. What was left out is marked by "
+                '{"$more": {"pointer": POINTER, "first": FIRST}} or, at the end of a text, by '
+                "[... more characters: POINTER from FIRST]. Read no more than you need."
+            ),
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "call_id": {"type": "string", "description": "call_id of the result."},
+                    "pointer": {"type": "string", "description": "pointer of the marker."},
+                    "first": {"type": "integer", "description": "first of the marker, or later."},
+                },
+                "required": ["call_id", "pointer", "first"],
+                "additionalProperties": False,
+            },
+        },
+    }
+
+    def __init__(self, client: Client, most_tokens: int) -> None:
+        self._client = client
+        self._most_tokens = most_tokens
+        # Only results of this conversation: what another one brought has no place here.
+        self._shown: dict[str, Reply] = {}
+
+    @property
+    def tools(self) -> list[Any]:
+        """Offered once there is something to read."""
+        return [self.DEFINITION] if self._shown else []
+
+    def note(self, calls: Iterable[NativeCall]) -> None:
+        for call in calls:
+            if call.reply.metadata.view is not None:
+                self._shown[call.call_id] = call.reply
+
+    def split(self, turn: Turn) -> tuple[list[Any], str | bytes | None]:
+        """The calls of this function, and the response without them; None when nothing is left."""
+        calls = turn.message.get("tool_calls") or []
+        own = [call for call in calls if self._shown and call["function"]["name"] == self.NAME]
+        others = [call for call in calls if call not in own]
+        if not own:
+            return own, turn.body
+        choice = {"message": {**turn.message, "tool_calls": others}, "finish_reason": turn.finish}
+        return own, render({"choices": [choice]}) if others else None
+
+    def answer(self, call: dict[str, Any]) -> dict[str, Any]:
+        """The message with what such a call reads, or with what is wrong with it."""
+        try:
+            result = self._read(parse(call["function"]["arguments"]))
+        except CallFailed as failed:
+            why = [f"{one.field} {one.description}" for one in failed.violations]
+            result = {"status": "error", "error": {"message": "; ".join(why) or failed.message}}
+        except (KeyError, TypeError, ValueError):
+            need = "needs call_id, pointer and first of a result that was shown in part"
+            result = {"status": "error", "error": {"message": f"{self.NAME} {need}"}}
+        return {"role": "tool", "tool_call_id": call["id"], "content": render(result)}
+
+    def _read(self, arguments: Any) -> dict[str, Any]:
+        call_id, pointer, first = (arguments[name] for name in ("call_id", "pointer", "first"))
+        told = self._shown[call_id].metadata.more
+        page = self._client.result_page(
+            call_id, pointer, first=first, max_tokens=self._most_tokens
+        )
+        # The same envelope as that of the result itself.
+        kept = ("untrusted", "origin", "flags")
+        envelope: dict[str, Any] = {key: told[key] for key in kept if key in told}
+        counted = {"first": first, "total": page.total, "next_first": page.next_first}
+        return {"status": "success", **envelope, "data": page.value, "page": counted}
 
 
 def run(
@@ -97,30 +179,38 @@ def run(
     steps: int = 8,
     wait: float | None = None,
     most_tools: int = MOST_TOOLS,
+    most_tokens: int = MOST_TOKENS,
     dialect: Dialect = "openai",
     tell: Callable[[NativeCall], None] = lambda call: None,
 ) -> str:
     """Lets the model call tools until it answers. Waits up to `wait` seconds for each message's calls
-    to be approved by a person; without it the model is told that somebody has to."""
+    to be approved by a person; without it the model is told that somebody has to. Of each result the
+    model is shown `most_tokens` at once."""
     conversation = str(uuid.uuid4())
-    tools = choose(client, question, most_tools, dialect)
+    tools, reader = choose(client, question, most_tools, dialect), Reader(client, most_tokens)
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     for _ in range(steps):
-        turn = model.answer(messages, tools)
+        turn = model.answer(messages, [*tools, *reader.tools])
+        messages.append(turn.message)
+        own, body = reader.split(turn)
+        messages += map(reader.answer, own)
+        if body is None:
+            continue
         done = client.call_native(
             "openai_chat",
-            turn.body,
+            body,
             dialect=dialect,
             conversation_id=conversation,
             text_calls=True,
+            max_tokens=most_tokens,
             wait_for_approval=wait is not None,
             timeout=wait,
         )
         for call in done.calls:
             tell(call)
-        messages.append(turn.message)
+        reader.note(done.calls)
         messages += done.messages
-        if done.messages:
+        if own or done.messages:
             continue
         if done.stop_reason != "length":
             return done.answer or done.text
@@ -142,25 +232,25 @@ def show(call: NativeCall) -> None:
     print(f"{call.native_name}: {code}, call {call.call_id}", file=sys.stderr)
 
 
-def assemble(body: bytes) -> dict[str, Any]:
-    """The message whose pieces a stream brought."""
-    text, calls, ended = "", dict[int, dict[str, Any]](), False
+def assemble(body: bytes) -> tuple[dict[str, Any], str | None]:
+    """The message whose pieces a stream brought, and why the model ended it."""
+    text, calls, ended, finish = "", dict[int, dict[str, Any]](), False, None
     for data in events(body):
         if data == "[DONE]":
             ended = True
             continue
         for choice in json.loads(data).get("choices", []):
-            ended = ended or choice.get("finish_reason") is not None
+            finish = choice.get("finish_reason") or finish
             delta = choice.get("delta", {})
             text += delta.get("content") or ""
             for piece in delta.get("tool_calls") or []:
                 join(calls, piece)
-    if not ended:
+    if not ended and finish is None:
         raise ValueError("the stream broke off")
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    return message
+    return message, finish
 
 
 def join(calls: dict[int, dict[str, Any]], piece: dict[str, Any]) -> None:
@@ -208,6 +298,9 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=8, help="most messages of the model")
     parser.add_argument("--wait", type=float, help="seconds to wait for a person's approval")
     parser.add_argument("--tools", type=int, default=MOST_TOOLS, help="most tools to offer")
+    parser.add_argument(
+        "--tokens", type=int, default=MOST_TOKENS, help="most tokens of a result at once"
+    )
     parser.add_argument("--strict", action="store_true", help="offer them in strict mode")
     parser.add_argument("question")
     chosen = parser.parse_args()
@@ -219,6 +312,7 @@ def main() -> int:
                 "steps": chosen.steps,
                 "wait": chosen.wait,
                 "most_tools": chosen.tools,
+                "most_tokens": chosen.tokens,
                 "dialect": "openai_strict" if chosen.strict else "openai",
             }
             print(run(client, model, chosen.question, tell=show, **options))

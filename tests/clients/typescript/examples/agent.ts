@@ -11,10 +11,21 @@ import { pathToFileURL } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 
-import { CallFailed, Client, type Dialect, type Json, type NativeCall, parseJson, renderJson } from "../src/index.js";
+import {
+  CallFailed,
+  Client,
+  type Dialect,
+  type Json,
+  type NativeCall,
+  parseJson,
+  renderJson,
+  type Reply,
+} from "../src/index.js";
 
 // Providers take 128 tools; models choose worse long before that.
 const MOST_TOOLS = 32;
+// Of a result at once. The model is shown what is left out, and reads on where it wants to.
+const MOST_TOKENS = 4000;
 const CUT_OFF = "Your answer was cut off. Give a shorter one.";
 
 /** Why there is no answer. */
@@ -29,6 +40,7 @@ export type Message = { [key: string]: Json };
 interface Turn {
   message: Message;
   body: string | Uint8Array;
+  finish: string | null;
 }
 
 export interface ModelOptions {
@@ -70,7 +82,7 @@ export class Model {
           signal: AbortSignal.timeout(120_000),
         });
         const body = Buffer.from(await response.arrayBuffer());
-        if (response.ok) return stream ? { message: assemble(body), body } : whole(body);
+        if (response.ok) return stream ? { ...assemble(body), body } : whole(body);
         why = refusal(response.status, body);
         const busy = [408, 409, 429].includes(response.status) || response.status >= 500;
         if (!busy) throw new AgentError(`the model refused: ${why}`);
@@ -85,6 +97,104 @@ export class Model {
   }
 }
 
+const READ = {
+  type: "function",
+  function: {
+    name: "read_result",
+    description:
+      "Reads on in a result of which you were shown a part. What was left out is marked by " +
+      '{"$more": {"pointer": POINTER, "first": FIRST}} or, at the end of a text, by ' +
+      "[... more characters: POINTER from FIRST]. Read no more than you need.",
+    parameters: {
+      type: "object",
+      properties: {
+        call_id: { type: "string", description: "call_id of the result." },
+        pointer: { type: "string", description: "pointer of the marker." },
+        first: { type: "integer", description: "first of the marker, or later." },
+      },
+      required: ["call_id", "pointer", "first"],
+      additionalProperties: false,
+    },
+  },
+};
+
+/** A function of the agent's own, by which the model reads on in results that it was shown in part. */
+class Reader {
+  readonly #client: Client;
+  readonly #mostTokens: number;
+  // Only results of this conversation: what another one brought has no place here.
+  readonly #shown = new Map<string, Reply>();
+
+  constructor(client: Client, mostTokens: number) {
+    this.#client = client;
+    this.#mostTokens = mostTokens;
+  }
+
+  /** Offered once there is something to read. */
+  get tools(): Json[] {
+    return this.#shown.size > 0 ? [READ] : [];
+  }
+
+  note(calls: readonly NativeCall[]): void {
+    for (const { callId, reply } of calls) {
+      if (reply.metadata.view) this.#shown.set(callId, reply);
+    }
+  }
+
+  /** The calls of this function, and the response without them; undefined when nothing is left. */
+  split({ message, body, finish }: Turn): { own: ToolCall[]; body: string | Uint8Array | undefined } {
+    const calls = (message["tool_calls"] ?? []) as ToolCall[];
+    const isOwn = (call: ToolCall) =>
+      this.#shown.size > 0 && call.function.name === READ.function.name;
+    const [own, others] = [calls.filter(isOwn), calls.filter((call) => !isOwn(call))];
+    if (own.length === 0) return { own, body };
+    const choice = { message: { ...message, tool_calls: others }, finish_reason: finish };
+    return { own, body: others.length > 0 ? renderJson({ choices: [choice] }) : undefined };
+  }
+
+  /** The message with what such a call reads, or with what is wrong with it. */
+  async answer(call: ToolCall): Promise<Message> {
+    const result = await this.#read(call.function.arguments).catch((error: unknown) => {
+      if (!(error instanceof CallFailed)) throw error;
+      return wrong(error.violations.map((one) => `${one.field} ${one.description}`).join("; ") || error.message);
+    });
+    return { role: "tool", tool_call_id: call.id, content: renderJson(result) };
+  }
+
+  async #read(text: string): Promise<object> {
+    const { call_id: callId, pointer, first } = object(text);
+    const reply = this.#shown.get(String(callId));
+    const counts = typeof first === "number" && Number.isInteger(first) && first >= 0;
+    if (!reply || typeof pointer !== "string" || !counts) {
+      return wrong("read_result needs call_id, pointer and first of a result that was shown in part");
+    }
+    const bounds = { first, maxTokens: this.#mostTokens };
+    const page = await this.#client.resultPage(reply.metadata.callId, pointer, bounds);
+    // The same envelope as that of the result itself.
+    const { untrusted, origin, flags } = reply.metadata.more;
+    return {
+      status: "success",
+      ...{ untrusted, origin, flags },
+      data: page.value,
+      page: { first, total: page.total, next_first: page.nextFirst ?? null },
+    };
+  }
+}
+
+function wrong(message: string): object {
+  return { status: "error", error: { message } };
+}
+
+/** The object that a text is; an empty one for anything else. */
+function object(text: string): { [key: string]: Json } {
+  try {
+    const value = parseJson(text);
+    return typeof value === "object" && value !== null ? (value as { [key: string]: Json }) : {};
+  } catch {
+    return {};
+  }
+}
+
 export interface RunOptions {
   /** Most messages of the model; 8 when left out. */
   steps?: number;
@@ -93,6 +203,8 @@ export interface RunOptions {
   waitMs?: number;
   /** Most tools that the model is offered; those that fit the question when there are more. */
   mostTools?: number;
+  /** Tokens of each result that the model is shown at once; 4000 when left out. */
+  mostTokens?: number;
   dialect?: Dialect;
   tell?: (call: NativeCall) => void;
 }
@@ -104,21 +216,29 @@ export async function run(
   question: string,
   options: RunOptions = {},
 ): Promise<string> {
-  const { steps = 8, waitMs, mostTools = MOST_TOOLS, dialect = "openai", tell } = options;
+  const { steps = 8, waitMs, dialect = "openai", tell } = options;
+  const { mostTools = MOST_TOOLS, mostTokens: maxTokens = MOST_TOKENS } = options;
   const conversationId = randomUUID();
   const tools = await choose(client, question, mostTools, dialect);
+  const reader = new Reader(client, maxTokens);
   const messages: Message[] = [{ role: "user", content: question }];
   for (let step = 0; step < steps; step++) {
-    const { message, body } = await model.answer(messages, tools);
+    const turn = await model.answer(messages, [...tools, ...reader.tools]);
+    const { own, body } = reader.split(turn);
+    messages.push(turn.message);
+    for (const call of own) messages.push(await reader.answer(call));
+    if (body === undefined) continue;
     const done = await client.callNative("openai_chat", body, {
       dialect,
       conversationId,
       textCalls: true,
+      maxTokens,
       ...(waitMs !== undefined && { waitForApproval: true, timeoutMs: waitMs }),
     });
     for (const call of done.calls) tell?.(call);
-    messages.push(message, ...done.messages);
-    if (done.messages.length > 0) continue;
+    reader.note(done.calls);
+    messages.push(...done.messages);
+    if (own.length > 0 || done.messages.length > 0) continue;
     if (done.stopReason !== "length") return done.answer || done.text;
     messages.push({ role: "user", content: CUT_OFF });
   }
@@ -140,10 +260,12 @@ async function choose(
 
 function whole(bytes: Buffer): Turn {
   const body = bytes.toString();
-  const response = parseJson(body) as { choices?: { message?: Message }[] } | null;
-  const message = response?.choices?.[0]?.message;
+  const response = parseJson(body) as {
+    choices?: { message?: Message; finish_reason?: string | null }[];
+  } | null;
+  const { message, finish_reason: finish = null } = response?.choices?.[0] ?? {};
   if (!message) throw new AgentError(`the model's response has no message: ${body.slice(0, 200)}`);
-  return { message, body };
+  return { message, body, finish };
 }
 
 interface Piece {
@@ -161,23 +283,24 @@ interface Chunk {
 
 type ToolCall = { id: string; type: string; function: { name: string; arguments: string } };
 
-/** The message whose pieces a stream brought. */
-function assemble(body: Buffer): Message {
+/** The message whose pieces a stream brought, and why the model ended it. */
+function assemble(body: Buffer): { message: Message; finish: string | null } {
   let [content, ended] = ["", false];
+  let finish: string | null = null;
   const calls: ToolCall[] = [];
   for (const data of events(body)) {
     ended ||= data === "[DONE]";
     if (data === "[DONE]") continue;
     for (const choice of (JSON.parse(data) as Chunk).choices ?? []) {
-      ended ||= typeof choice.finish_reason === "string";
+      finish = choice.finish_reason ?? finish;
       content += choice.delta?.content ?? "";
       for (const piece of choice.delta?.tool_calls ?? []) join(calls, piece);
     }
   }
-  if (!ended) throw new Error("the stream broke off");
+  if (!ended && finish === null) throw new Error("the stream broke off");
   const message: Message = { role: "assistant", content: content === "" ? null : content };
   if (calls.length > 0) message["tool_calls"] = calls;
-  return message;
+  return { message, finish };
 }
 
 /** Adds a piece to its call. Some servers leave the index out: then a name begins a call. */
@@ -222,6 +345,7 @@ const USAGE = `usage: agent.js --base-url URL --model NAME [OPTIONS] QUESTION
   --steps N            most messages of the model, default 8
   --wait SECONDS       for a person's approval
   --tools N            most tools to offer, default ${MOST_TOOLS}
+  --tokens N           most tokens of a result at once, default ${MOST_TOKENS}
   --strict             offer them in strict mode`;
 
 async function main(): Promise<number> {
@@ -236,6 +360,7 @@ async function main(): Promise<number> {
       wait: { type: "string" },
       strict: { type: "boolean", default: false },
       tools: { type: "string", default: String(MOST_TOOLS) },
+      tokens: { type: "string", default: String(MOST_TOKENS) },
     },
   });
   const { "base-url": baseUrl, model: name, wait } = values;
@@ -250,8 +375,9 @@ async function main(): Promise<number> {
   try {
     const waits = wait === undefined ? {} : { waitMs: Number(wait) * 1000 };
     const [steps, mostTools] = [Number(values.steps), Number(values.tools)];
+    const mostTokens = Number(values.tokens);
     const dialect: Dialect = values.strict ? "openai_strict" : "openai";
-    const options = { steps, mostTools, dialect, tell: show, ...waits };
+    const options = { steps, mostTools, mostTokens, dialect, tell: show, ...waits };
     console.log(await run(client, model, question, options));
     return 0;
   } catch (error) {

@@ -34,7 +34,7 @@ export interface LineOptions {
   limit?: number;
 }
 
-/** A page of one value of the reply; it has the type of the value and is never cut inside an item. */
+/** A page of one value of the reply; it has the type of the value, and ends between two items. */
 export interface Page {
   value: Json;
   /** The page as it came. */

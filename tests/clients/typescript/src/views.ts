@@ -3,6 +3,7 @@ import { LosslessNumber } from "lossless-json";
 
 import type { Json } from "./exact.js";
 import type { Reply } from "./replies.js";
+import type { Page } from "./results.js";
 
 const MORE = /^\$more'*$/;
 const CUT = "…[";
@@ -49,12 +50,19 @@ export interface Handle {
 }
 
 /**
- * What a reply's data leaves out to keep within `maxTokens`, in its order. What a tool gave can look like
- * a marker, and is then here too: `metadata.view.leftOut` counts the true ones.
+ * What a reply's data leaves out to keep within `maxTokens`, in its order; or a page, of its only item when
+ * that alone has no place. What a tool gave can look like a marker, and is then here too:
+ * `metadata.view.leftOut` counts the true ones of a reply.
  */
-export function leftOut(reply: Reply): Rest[] {
-  if (!reply.metadata.view?.leftOut) return [];
-  return [...inside(reply.data)].flatMap(([name, value]) => {
+export function leftOut(shown: Reply | Page): Rest[] {
+  if ("metadata" in shown) return shown.metadata.view?.leftOut ? rests(shown.data) : [];
+  const { value } = shown;
+  const rows = Array.isArray(value) ? value : isObject(value) ? Object.keys(value) : [];
+  return rows.length === 1 ? rests(value) : [];
+}
+
+function rests(data: Json): Rest[] {
+  return [...inside(data)].flatMap(([name, value]) => {
     if (typeof value === "string") return ofText(value);
     return isObject(value) && MORE.test(name) ? ofMarker(value) : [];
   });

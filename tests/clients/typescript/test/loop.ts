@@ -17,6 +17,7 @@ interface Script {
   fails?: string;
   steps?: number;
   tools?: number;
+  tokens?: number;
   dialect?: Dialect;
   waits?: boolean;
   approves?: boolean;
@@ -61,6 +62,7 @@ for (const file of names) {
         steps: script.steps ?? 8,
         ...(script.dialect && { dialect: script.dialect }),
         ...(script.tools !== undefined && { mostTools: script.tools }),
+        ...(script.tokens !== undefined && { mostTokens: script.tokens }),
         ...(script.waits && { waitMs: 30_000 }),
       };
       try {

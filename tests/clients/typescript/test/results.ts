@@ -90,6 +90,18 @@ test("tells a summary from the whole", async () => {
   assert.deepEqual((await client.result(short.metadata.callId)).data, notes(20));
 });
 
+test("shortens an item that has no page of its own", async () => {
+  const sent = notes(3, "word ".repeat(500));
+  const { callId } = (await client.call("notes.copy", sent)).metadata;
+  const page = await client.resultPage(callId, "/data/notes", { first: 1, maxTokens: 100 });
+  assert.ok((page.value as Json[]).length === 1 && page.tokens <= 100 && page.nextFirst === 2);
+  const [rest] = leftOut(page);
+  assert.deepEqual([rest?.pointer, rest?.unit], ["/data/notes/1/text", "characters"]);
+  const told = await client.resultPage(callId, rest?.pointer, { first: rest?.first ?? 0 });
+  assert.equal(told.value, sent.notes[1]?.text.slice(rest?.first));
+  assert.deepEqual(leftOut(await client.resultPage(callId, "/data/notes")), []);
+});
+
 test("gives the content behind a handle", async () => {
   const reply = await client.call("python.run", IMAGE);
   const { callId, view } = reply.metadata;

@@ -8,11 +8,12 @@ from switchboard.tools.v1 import tools_pb2 as pb
 
 from .exact import Json, parse
 from .replies import Origin
+from .views import Rest, rests
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of one value of the reply; it has the type of the value and is never cut inside an item."""
+    """A page of one value of the reply; it has the type of the value, and ends between two items."""
 
     value: Json
     json: str = field(repr=False)
@@ -27,6 +28,13 @@ class Page:
     """Of the whole value as JSON text."""
     origin: Origin | None
     """Where the value comes from: it is information, never instructions. None when no tool ran."""
+
+    @property
+    def left_out(self) -> tuple[Rest, ...]:
+        """What is left out of the page's only item when that alone has no place. As in a reply, what a
+        tool gave can look like it."""
+        alone = isinstance(self.value, (list, dict)) and len(self.value) == 1
+        return tuple(rests(self.value)) if alone else ()
 
     @staticmethod
     def from_wire(wire: pb.GetResultResponse) -> Page:
