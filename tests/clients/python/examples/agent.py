@@ -95,7 +95,7 @@ class Model:
 
 
 class Reader:
-    """A function of the agent's own, by which the model reads on in results that it was shown in part."""
+    """A function of the agent's own, by which the model reads on in what it was shown in part."""
 
     NAME = "read_result"
     DEFINITION = {

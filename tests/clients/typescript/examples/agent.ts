@@ -118,7 +118,7 @@ const READ = {
   },
 };
 
-/** A function of the agent's own, by which the model reads on in results that it was shown in part. */
+/** A function of the agent's own, by which the model reads on in what it was shown in part. */
 class Reader {
   readonly #client: Client;
   readonly #mostTokens: number;

@@ -1,4 +1,4 @@
-// What a program can give beside the things themselves: a wrong name or value is an error, never lost.
+// Options by name and by word: what is wrong is an error that names the nearest, and never lost.
 
 /** The names of the options in T, of which the compiler sees that none is missing. */
 export type Names<T> = Readonly<Record<keyof T, true>>;

@@ -291,8 +291,8 @@ class Client(Core):
     def result_line(
         self, call_id: str, *, offset: int = 0, limit: int = 0, timeout: float | None = None
     ) -> LinePage:
-        """A page of the reply's one line of JSON: at most `limit` bytes (0 for 1 MiB) from `offset` on,
-        which is 0 or a `next_offset`."""
+        """A page of the reply's one line of JSON: at most `limit` bytes (0 for 1 MiB) from `offset`
+        on, which is 0 or a `next_offset`."""
         request = pb.GetResultRequest(call_id=call_id, offset=offset, limit=limit)
         return LinePage.from_wire(self._ask(self.tools.GetResult, request, timeout))
 

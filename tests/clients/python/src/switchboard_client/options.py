@@ -1,4 +1,4 @@
-"""What a program can give beside the things themselves: a wrong name or value is an error, never lost."""
+"""Options by name and by word: what is wrong is an error that names the nearest, and never lost."""
 
 from __future__ import annotations
 
