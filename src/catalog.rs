@@ -54,7 +54,7 @@ pub use http::{
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};
-pub use openapi::{ImportReport, Imported, Note, Skipped};
+pub use openapi::{ImportReport, Imported, Lines, Note, Skipped};
 pub use outline::Argument;
 pub use profile::{
     EgressLimits, EgressRule, LONGEST_WALL, Limits, Pool, Profile, Runtime, Tier, Unread,
@@ -211,6 +211,8 @@ pub struct Catalog {
     tools: Vec<Arc<Tool>>,
     /// Tools by the file they came from, relative to the policies folder.
     files: BTreeMap<String, Vec<Arc<Tool>>>,
+    /// Documents by the source that names them, both relative to the policies folder.
+    documents: BTreeMap<String, String>,
     /// Profiles by their file.
     profiles: BTreeMap<String, Arc<Profile>>,
     /// Seccomp profiles by their file.
@@ -225,6 +227,12 @@ impl Catalog {
     /// Every tool, sorted by name.
     pub fn tools(&self) -> &[Arc<Tool>] {
         &self.tools
+    }
+
+    /// The document that an OpenAPI source names, relative to the policies folder; `None` of another
+    /// file, and of a document that lies elsewhere.
+    pub fn document_of(&self, source: &str) -> Option<&str> {
+        self.documents.get(source).map(String::as_str)
     }
 
     /// The file that a tool came from, relative to the policies folder; empty when there is none.
@@ -250,6 +258,11 @@ impl Catalog {
             }));
             self.files.insert(file, free);
         }
+        self.documents.extend(
+            other.documents.iter().map(|(file, document)| {
+                (format!("{folder}/{file}"), format!("{folder}/{document}"))
+            }),
+        );
         for (file, profile) in other.profiles {
             self.profiles.insert(format!("{folder}/{file}"), profile);
         }

@@ -1,9 +1,15 @@
 //! The steps of a JSON Pointer (RFC 6901, section 3): a name in, the same as it stands between two
 //! slashes out, and back.
 
+use std::borrow::Cow;
+
 /// A name as a step of a pointer.
-pub(crate) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
+pub(crate) fn escape(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) {
+        Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// The name that a step of a pointer stands for.

@@ -30,7 +30,7 @@ use crate::catalog::{Repair, Resolved, Tool};
 pub use canon::{canonical, digest};
 pub use flaw::{Flaw, FlawKind};
 pub use partial::unknown;
-pub(crate) use reader::{Bounds, read};
+pub(crate) use reader::{Bounds, read, read_last};
 pub(crate) use reference::follow;
 pub use violation::Violation;
 

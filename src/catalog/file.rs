@@ -11,13 +11,15 @@ pub(super) const MAX_FILE: u64 = 64 << 20;
 /// What is wrong with a file, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
+    /// The file, when it is another one than was to be read; relative to the policies folder.
+    pub(super) file: Option<String>,
     pub(super) place: String,
     pub(super) message: String,
 }
 
 impl Fault {
     pub(super) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), message: message.into() }
+        Self { file: None, place: place.into(), message: message.into() }
     }
 }
 

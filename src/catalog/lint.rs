@@ -47,7 +47,8 @@ pub struct Finding {
     pub message: String,
     /// How to mend it, in one line.
     pub mend: &'static str,
-    /// The file that the tool comes from, relative to the policies folder.
+    /// The manifest or document that the tool comes from, relative to the policies folder; the source
+    /// that names the document, when that does not lie in the folder.
     pub file: String,
     /// JSON Pointer of the operation in its document; empty for a manifest's tool.
     pub operation: String,
@@ -72,6 +73,7 @@ pub fn lint(catalog: &Catalog) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (file, tools) in &catalog.files {
+        let file = catalog.document_of(file).unwrap_or(file);
         for tool in tools {
             let own = found.remove(tool.name.as_str()).unwrap_or_default();
             findings.extend(own.into_iter().map(|one| finding(tool, file, one)));

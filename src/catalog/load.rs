@@ -97,7 +97,7 @@ impl Catalog {
 impl Load<'_> {
     fn problem(&mut self, file: &str, fault: Fault, fatal: bool) {
         self.catalog.problems.push(Problem {
-            file: file.to_owned(),
+            file: fault.file.unwrap_or_else(|| file.to_owned()),
             place: fault.place,
             message: fault.message,
             fatal,
@@ -248,8 +248,9 @@ impl Load<'_> {
 
     fn read_source(&mut self, name: &str, stem: &str) -> Result<Vec<Arc<Tool>>, Fault> {
         let text = read_text(&self.root.join(name))?;
-        let (toolings, report) =
+        let source::Parsed { tools: toolings, report, document } =
             source::parse(self.root, &text, self.cache.map(|cache| (cache, stem)))?;
+        self.catalog.documents.extend(document.map(|document| (name.to_owned(), document)));
         let mut tools = Vec::new();
         for tooling in toolings {
             let place = tooling.operation.clone().unwrap_or_default();
@@ -289,6 +290,9 @@ impl Load<'_> {
             Ok(tools) => tools,
             Err(fault) => {
                 let kept = self.previous.and_then(|(old, _)| old.files.get(name)).cloned();
+                let document = self.previous.and_then(|(old, _)| old.document_of(name));
+                let document = document.map(|document| (name.to_owned(), document.to_owned()));
+                self.catalog.documents.extend(document);
                 self.problem(name, explain(fault, kept.is_some()), true);
                 kept.unwrap_or_default()
             }
@@ -325,7 +329,7 @@ pub fn import(document: &str, server: Option<&str>) -> ImportReport {
         let read = read_text(Path::new(document))
             .and_then(|text| source::parse(&folder.join(".."), &text, None));
         return match read {
-            Ok((_, report)) => report,
+            Ok(parsed) => parsed.report,
             Err(fault) => ImportReport::failed(&fault.place, fault.message),
         };
     }

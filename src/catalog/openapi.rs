@@ -7,6 +7,7 @@ mod document;
 mod extensions;
 mod filter;
 mod flatten;
+mod lines;
 mod names;
 mod operation;
 mod parameters;
@@ -44,6 +45,7 @@ pub(super) use servers::ServerSettings;
 
 pub(super) use yaml::parse as value;
 
+pub use lines::Lines;
 pub use report::{ImportReport, Imported, Note, Skipped};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];

@@ -11,8 +11,12 @@ mod words;
 use std::collections::HashSet;
 
 pub use fields::Field;
+use fields::LEADS;
 pub use index::Index;
 use question::{Choice, Concept, concepts};
+
+/// How much more a tool is worth whose first sentence is nothing but the question.
+const WHOLE: f32 = 0.6;
 
 /// What is looked for.
 #[derive(Clone, Copy)]
@@ -133,7 +137,8 @@ impl Index {
     fn tally(&self, concepts: &[Concept], seen: &[bool]) -> Vec<f32> {
         let mut scores = vec![0.0_f32; self.tools()];
         let mut covered = vec![0.0_f32; self.tools()];
-        let mut best = vec![0.0_f32; self.tools()];
+        let mut leading = vec![0_u8; self.tools()];
+        let mut best = vec![(0.0_f32, 0_u8); self.tools()];
         let mut touched = Vec::new();
         let whole: f32 = concepts.iter().map(|concept| concept.weight).sum();
         for concept in concepts {
@@ -143,25 +148,32 @@ impl Index {
                     let Some(best) = best.get_mut(place).filter(|_| is(seen, place)) else {
                         continue;
                     };
-                    if *best == 0.0 {
+                    if best.0 == 0.0 {
                         touched.push(place);
                     }
-                    *best = best.max(choice.worth * posting.impact);
+                    best.0 = best.0.max(choice.worth * posting.impact);
+                    best.1 |= posting.fields & LEADS;
                 }
             }
             for place in touched.drain(..) {
-                let Some(best) = best.get_mut(place).map(std::mem::take) else { continue };
+                let Some((best, leads)) = best.get_mut(place).map(std::mem::take) else { continue };
                 if let Some(score) = scores.get_mut(place) {
                     *score += concept.weight * best;
                 }
                 if let Some(covered) = covered.get_mut(place) {
                     *covered += concept.weight;
                 }
+                if let Some(leading) = leading.get_mut(place).filter(|_| leads != 0) {
+                    *leading = leading.saturating_add(1);
+                }
             }
         }
-        // A tool that has much of the question is meant rather than one that has one rare word of it.
-        for (score, covered) in scores.iter_mut().zip(covered) {
-            *score *= 0.4 + 0.6 * covered / whole.max(f32::MIN_POSITIVE);
+        // A tool that has much of the question is meant rather than one that has one rare word of it; and
+        // one whose first sentence is the question and little else rather than one that has it in passing.
+        for (place, (score, covered)) in scores.iter_mut().zip(covered).enumerate() {
+            let covered = covered / whole.max(f32::MIN_POSITIVE);
+            let said = leading.get(place).map_or(0.0, |words| self.share_of_lead(place, *words));
+            *score *= (0.4 + 0.6 * covered) * (1.0 + WHOLE * covered * said * said);
         }
         scores
     }

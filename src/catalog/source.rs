@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::build::Tooling;
 use super::cache::Cache;
-use super::file::{Fault, locate, nearest, parse_toml};
+use super::file::{Fault, join_inside, locate, nearest, parse_toml};
 use super::http::is_safe;
 use super::http::manner::{self, PagesFile, RetryFile};
 use super::openapi::{
@@ -94,12 +94,20 @@ struct Particulars {
     calls_in_flight: Option<NonZeroU32>,
 }
 
+/// What a source gives.
+pub(super) struct Parsed {
+    pub(super) tools: Vec<Tooling>,
+    pub(super) report: ImportReport,
+    /// Its document, relative to the policies folder; `None` for a URL.
+    pub(super) document: Option<String>,
+}
+
 /// Reads a source and its document; `cached` has the cache, and the name of the source in it.
 pub(super) fn parse(
     root: &Path,
     text: &str,
     cached: Option<(&Cache, &str)>,
-) -> Result<(Vec<Tooling>, ImportReport), Fault> {
+) -> Result<Parsed, Fault> {
     let mut file: SourceFile = parse_toml(text)?;
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
     if file.prefix.len() > MAX_PREFIX || !file.prefix.bytes().all(legal) {
@@ -133,9 +141,14 @@ pub(super) fn parse(
         max_schema: file.max_schema.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX)),
     };
     let (found, report) = read(&origin, &settings, text, cached);
+    let document = match &origin {
+        Origin::File(_) => join_inside(Path::new(""), &file.document),
+        Origin::Url(_) => None,
+    };
+    let document = document.map(|path| path.display().to_string());
     if let Some(error) = &report.error {
         let message = format!("`{}` {}", file.document, error.message);
-        return Err(Fault::new(error.place.clone(), message));
+        return Err(Fault { file: document, ..Fault::new(error.place.clone(), message) });
     }
     let mut own = std::mem::take(&mut file.operations);
     if let Some(key) = own.keys().find(|key| !names_one(&report, key)) {
@@ -154,7 +167,7 @@ pub(super) fn parse(
             tool(&file, one, particulars)
         })
         .collect::<Result<Vec<_>, Fault>>()?;
-    Ok((tools, report))
+    Ok(Parsed { tools, report, document })
 }
 
 /// What the document gives, from the cache when nothing of it has changed.

@@ -6,6 +6,7 @@ mod documents;
 mod filters;
 mod folder;
 mod kinds;
+mod lines;
 mod linter;
 mod manner;
 mod meant;

@@ -165,7 +165,7 @@ impl<'a> Masker<'a> {
                     let below = self.below(place, Step::Member(name));
                     let token = match below.named {
                         true => pointer::escape(name),
-                        false => "*".to_owned(),
+                        false => "*".into(),
                     };
                     self.mark(member, &below, &format!("{pointer}/{token}"), found);
                 }

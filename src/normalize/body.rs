@@ -7,12 +7,14 @@ use switchboard_runner::http::next_link;
 
 use super::charset::{Decoded, decode};
 use super::files::{self, is_binary};
-use super::output::{Content, Form, in_base64, is_mostly_broken, parse, parse_compound};
+use super::output::{Content, Form, in_base64, is_mostly_broken, parse_compound, parse_last};
 use super::stream::{read_events, read_lines};
 use crate::sandbox::HttpAnswer;
 
 /// Most broken lines that are noted.
 const MAX_BROKEN: usize = 8;
+/// Longest `Location` that is noted, in characters.
+const MAX_PLACE: usize = 2048;
 
 /// Reads the body; `cut` says that it ended before the upstream meant it to.
 pub(super) fn read_answer(answer: &HttpAnswer, cut: bool) -> Content {
@@ -21,6 +23,9 @@ pub(super) fn read_answer(answer: &HttpAnswer, cut: bool) -> Content {
     let mut content = read_body(&answer.body, &media, content_type, cut);
     content.media_type = (!media.is_empty()).then_some(media);
     content.next_link = header_values(answer, "link").find_map(next_link);
+    if let (201 | 202, Some(place)) = (answer.status, header(answer, "location")) {
+        content.note("location", place.chars().take(MAX_PLACE).collect::<String>());
+    }
     content
 }
 
@@ -123,8 +128,14 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Cont
         | "application/json-seq"
         | "application/stream+json" => in_lines(trimmed, cut),
         "text/event-stream" => Content::new(Form::Events, Value::Array(read_events(text, cut))),
-        media if is_json(media) => match parse(trimmed) {
-            Ok(value) => Content::new(Form::Json, value),
+        media if is_json(media) => match parse_last(trimmed) {
+            Ok((value, twice)) => {
+                let mut content = Content::new(Form::Json, value);
+                if twice {
+                    content.note("duplicate_key", "of members of one name the last one counts");
+                }
+                content
+            }
             Err(flaw) => {
                 let mut content = Content::new(Form::Text, Value::String(text.clone()));
                 content.note("invalid_json", flaw);

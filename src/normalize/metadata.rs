@@ -136,6 +136,8 @@ pub struct Note {
     /// `invalid_text`: bytes that are no text in their encoding were replaced, or all are in base64;
     /// `unknown_charset`: the named encoding is not known, UTF-8 was used;
     /// `invalid_json`: the output should be JSON and is not;
+    /// `duplicate_key`: an object has two members of one name, of which the last one counts;
+    /// `location`: where the upstream says that what it made (201) or will make (202) lies;
     /// `broken_line`: a line of a stream is not JSON and was left out;
     /// `unexpected_media_type`: the output schema or the document promises data, but this is none;
     /// `not_cached`: the tool has a `cache_ttl`, but the upstream forbids storing (`Cache-Control:

@@ -49,7 +49,7 @@ use super::stream::read_lines;
 use crate::call::File;
 use crate::catalog::{Target, Tool};
 use crate::sandbox::{End, Outcome};
-use crate::schema::{Bounds, MAX_DEPTH, read};
+use crate::schema::{Bounds, MAX_DEPTH, read, read_last};
 
 /// Longest logs in a reply, in bytes.
 const MAX_LOGS: usize = 16 << 10;
@@ -181,6 +181,14 @@ pub(super) fn is_cut(outcome: &Outcome) -> bool {
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let bounds = Bounds { bytes: text.len(), depth: MAX_DEPTH };
     read(text, bounds).map_err(|flaw| flaw.to_string())
+}
+
+/// An upstream's JSON text as a value, and whether an object in it has two members of one name, of
+/// which the last one counts (RFC 8259, section 4): the call was done, and to refuse its answer would
+/// have it done twice.
+pub(super) fn parse_last(text: &str) -> Result<(Value, bool), String> {
+    let bounds = Bounds { bytes: text.len(), depth: MAX_DEPTH };
+    read_last(text, bounds).map_err(|flaw| flaw.to_string())
 }
 
 /// JSON text as a value, where it is an object or array.

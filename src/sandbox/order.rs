@@ -221,6 +221,8 @@ struct Head {
 struct Last {
     end: String,
     next: Option<String>,
+    status: Option<u16>,
+    retry_after: Option<u64>,
 }
 
 /// The first line of what is left, without its end.
@@ -242,10 +244,13 @@ pub(super) fn parse_answer(mut stdout: Bytes, form: Form) -> Option<HttpAnswer> 
         return Some(HttpAnswer { status, headers, body: stdout, pages: None });
     }
     let body = stdout.split_to(bytes.min(stdout.len()));
-    let mut more = MorePages { bodies: Vec::new(), end: String::new(), next: None };
+    let mut more = MorePages::default();
     while let Some(line) = take_line(&mut stdout) {
         match serde_json::from_slice::<Last>(&line) {
-            Ok(Last { end, next }) => (more.end, more.next) = (end, next),
+            Ok(last) => {
+                (more.end, more.next) = (last.end, last.next);
+                (more.status, more.retry_after) = (last.status, last.retry_after);
+            }
             Err(_) => match serde_json::from_slice::<Head>(&line) {
                 Ok(head) if head.bytes <= stdout.len() => {
                     more.bodies.push(stdout.split_to(head.bytes));

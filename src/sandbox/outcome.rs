@@ -138,7 +138,7 @@ pub struct HttpAnswer {
 }
 
 /// Further pages of an upstream's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MorePages {
     /// Their bodies, in order.
     pub bodies: Vec<Bytes>,
@@ -146,4 +146,8 @@ pub struct MorePages {
     pub end: String,
     /// Where the next one lies, when that is known and it was not fetched.
     pub next: Option<String>,
+    /// The status of the answer in its place.
+    pub status: Option<u16>,
+    /// Whole seconds after which that answer says to try again.
+    pub retry_after: Option<u64>,
 }

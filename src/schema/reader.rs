@@ -25,44 +25,31 @@ pub(crate) struct Bounds {
 
 /// Reads one JSON value and nothing else. Cost is linear in the text.
 pub(crate) fn read(text: &str, bounds: Bounds) -> Result<Value, Flaw> {
-    let mut reader = Reader { text, at: 0, max_depth: bounds.depth, path: Vec::new() };
-    if text.len() > bounds.bytes {
-        return Err(Flaw {
-            kind: FlawKind::TooLarge,
-            pointer: String::new(),
-            offset: bounds.bytes,
-            line: 1,
-            column: 1,
-            message: format!(
-                "the text has {} bytes, more than the {} allowed",
-                text.len(),
-                bounds.bytes
-            ),
-        });
-    }
-    reader.skip_space();
-    let value = reader.value()?;
-    reader.skip_space();
-    match reader.peek() {
-        None => Ok(value),
-        Some(_) => Err(reader.flaw(FlawKind::Trailing, hint::trailing(reader.rest()))),
-    }
+    let mut reader = Reader::new(text, 0);
+    reader.max_depth = bounds.depth;
+    reader.whole(bounds)
+}
+
+/// Reads as [`read`]; of two members of one name the last one counts. Tells whether there were two.
+pub(crate) fn read_last(text: &str, bounds: Bounds) -> Result<(Value, bool), Flaw> {
+    let mut reader = Reader::new(text, 0);
+    reader.max_depth = bounds.depth;
+    reader.twice = Some(false);
+    let value = reader.whole(bounds)?;
+    Ok((value, reader.twice == Some(true)))
 }
 
 /// That `text` ends too early, inside the value at `pointer`.
 pub(super) fn truncated(text: &str, pointer: String) -> Flaw {
-    let reader = Reader { text, at: text.len(), max_depth: 0, path: Vec::new() };
-    Flaw { pointer, ..reader.truncated() }
+    Flaw { pointer, ..Reader::new(text, text.len()).truncated() }
 }
 
 /// A flaw of another notation of `text`, at its place in `text`.
 pub(super) fn placed(text: &str, at: usize, flaw: Flaw) -> Flaw {
-    let at = text.floor_char_boundary(at);
     let Flaw { kind, pointer, message, .. } = flaw;
-    let reader = Reader { text, at, max_depth: 0, path: Vec::new() };
+    let reader = Reader::new(text, text.floor_char_boundary(at));
     Flaw { pointer, ..reader.flaw(kind, message) }
 }
-
 /// Appends `token` to a JSON Pointer.
 pub(super) fn join(pointer: &str, token: &str) -> String {
     format!("{pointer}/{}", pointer::escape(token))
@@ -78,9 +65,33 @@ struct Reader<'t> {
     at: usize,
     max_depth: usize,
     path: Vec<Step>,
+    /// Where two members of one name are read: whether there were any.
+    twice: Option<bool>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    const fn new(text: &'t str, at: usize) -> Self {
+        Self { text, at, max_depth: 0, path: Vec::new(), twice: None }
+    }
+
+    fn whole(&mut self, bounds: Bounds) -> Result<Value, Flaw> {
+        if self.text.len() > bounds.bytes {
+            let message = format!(
+                "the text has {} bytes, more than the {} allowed",
+                self.text.len(),
+                bounds.bytes
+            );
+            return Err(Flaw { offset: bounds.bytes, ..self.flaw(FlawKind::TooLarge, message) });
+        }
+        self.skip_space();
+        let value = self.value()?;
+        self.skip_space();
+        match self.peek() {
+            None => Ok(value),
+            Some(_) => Err(self.flaw(FlawKind::Trailing, hint::trailing(self.rest()))),
+        }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -172,12 +183,16 @@ impl Reader<'_> {
     }
 
     fn check_key(&mut self, map: &Map<String, Value>, key: &str, at: usize) -> Result<(), Flaw> {
-        let (kind, message) = if map.contains_key(key) {
-            let message = format!("the key {} is given twice: give it once", quote(key));
-            (FlawKind::DuplicateKey, message)
-        } else if key.starts_with(RESERVED) {
+        let (kind, message) = if key.starts_with(RESERVED) {
             let message = format!("the key {} is reserved and cannot be carried", quote(key));
             (FlawKind::ReservedKey, message)
+        } else if map.contains_key(key) {
+            if self.twice.is_some() {
+                self.twice = Some(true);
+                return Ok(());
+            }
+            let message = format!("the key {} is given twice: give it once", quote(key));
+            (FlawKind::DuplicateKey, message)
         } else {
             return Ok(());
         };

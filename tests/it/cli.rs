@@ -148,9 +148,32 @@ fn lint_writes_a_log_that_code_hosts_read() {
         book["locations"][0]["logicalLocations"][0]["fullyQualifiedName"],
         "getBook#/paths/~1books~1{id}/get/id"
     );
+    // What a document brings stands at its lines in the document.
+    let at = |result: &Value| {
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
+        (uri, place["region"]["startLine"].as_u64().unwrap())
+    };
+    assert_eq!(at(&book), ("openapi/shelf.yaml".to_owned(), 11));
+    assert_eq!(at(&of("output", "getBook")), ("openapi/shelf.yaml".to_owned(), 7));
+    assert_eq!(at(&lost), ("openapi/shelf.yaml".to_owned(), 14));
     // A manifest's finding stands at the line of its key.
     let echo = of("output", "probe.echo");
     assert_eq!(echo["locations"][0]["physicalLocation"]["region"]["startLine"], 2);
+}
+
+#[test]
+fn lint_shows_the_line_of_a_document_that_cannot_be_read() {
+    let broken = DOCUMENT.replace("summary: Cannot be read.", "summary: [");
+    let setup = Setup::new()
+        .policy("openapi/shelf.yaml", &broken)
+        .policy("openapi/shelf.toml", "document = 'openapi/shelf.yaml'\nprofile = 'shell'\n");
+    let folder = setup.policies().display().to_string();
+    let output = run(&["tools", "lint", "--catalog", &folder, "--json"]);
+    assert_eq!(exit(&output), 1);
+    let found = lines(&output).into_iter().find(|line| line["rule"] == "unusable").unwrap();
+    assert_eq!(found["file"], "openapi/shelf.yaml", "{found:#}");
+    assert!((16..=18).contains(&found["line"].as_u64().unwrap()), "{found:#}");
 }
 
 #[test]

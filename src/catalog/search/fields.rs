@@ -47,6 +47,9 @@ impl Field {
     }
 }
 
+/// The bit, beside those of the fields, of a word in the sentence that a description begins with.
+pub(super) const LEADS: u8 = 16;
+
 /// A kind of text: how much a word in it weighs, and beyond how many words it weighs less.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
@@ -56,14 +59,22 @@ pub(super) struct Part {
     pub(super) usual: f32,
     /// How much length counts, 0 to 1.
     pub(super) length: f32,
+    /// Whether it is what a description begins with.
+    pub(super) leads: bool,
 }
 
-const NAME: Part = Part { field: Field::Name, weight: 3.2, usual: 4.0, length: 0.45 };
-const LEAD: Part = Part { field: Field::Description, weight: 2.4, usual: 12.0, length: 0.4 };
-const REST: Part = Part { field: Field::Description, weight: 1.0, usual: 30.0, length: 0.5 };
-const ARGUMENT: Part = Part { field: Field::Arguments, weight: 0.9, usual: 8.0, length: 0.6 };
-const MEANING: Part = Part { field: Field::Arguments, weight: 0.5, usual: 40.0, length: 0.7 };
-const SOURCE: Part = Part { field: Field::Source, weight: 1.0, usual: 3.0, length: 0.5 };
+impl Part {
+    const fn new(field: Field, weight: f32, (usual, length): (f32, f32)) -> Self {
+        Self { field, weight, usual, length, leads: false }
+    }
+}
+
+const NAME: Part = Part::new(Field::Name, 3.2, (4.0, 0.45));
+const LEAD: Part = Part { leads: true, ..Part::new(Field::Description, 2.4, (12.0, 0.4)) };
+const REST: Part = Part::new(Field::Description, 1.0, (30.0, 0.5));
+const ARGUMENT: Part = Part::new(Field::Arguments, 0.9, (8.0, 0.6));
+const MEANING: Part = Part::new(Field::Arguments, 0.5, (40.0, 0.7));
+const SOURCE: Part = Part::new(Field::Source, 1.0, (3.0, 0.5));
 
 /// The texts of a tool, by their kind.
 pub(super) fn parts(tool: &Tool) -> [(Part, String); 6] {

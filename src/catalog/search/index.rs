@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::super::Tool;
-use super::fields::{Part, parts};
-use super::words::{Kind, each, fold, squeeze, stem};
+use super::fields::{LEADS, Part, parts};
+use super::words::{Kind, each, fold, is_stop, squeeze, stem};
 
 /// BM25's `k1`: from where on further occurrences of a word add little.
 const SATURATION: f32 = 1.2;
@@ -28,6 +28,8 @@ pub struct Index {
     places: Vec<u32>,
     impacts: Vec<u16>,
     fields: Vec<u8>,
+    /// Of each tool, how many words that mean something its description begins with.
+    leads: Vec<u8>,
     /// Names without case and separators, sorted, and operations likewise.
     names: Vec<(Box<str>, u32)>,
 }
@@ -45,8 +47,11 @@ impl Index {
     pub fn new(tools: &[Arc<Tool>]) -> Self {
         let mut known: HashMap<String, Vec<(u32, u16, u8)>> = HashMap::new();
         let mut names = Vec::with_capacity(tools.len());
+        let mut leads = Vec::with_capacity(tools.len());
         for (tool, place) in tools.iter().zip(0_u32..) {
-            for (term, (weight, fields)) in weigh(tool) {
+            let (weighed, lead) = weigh(tool);
+            leads.push(lead);
+            for (term, (weight, fields)) in weighed {
                 let impact = quantize(weight * HEAVIEST / (SATURATION + weight));
                 known.entry(term).or_default().push((place, impact, fields));
             }
@@ -56,7 +61,7 @@ impl Index {
         }
         names.sort();
         names.dedup();
-        let mut index = Self { tools: tools.len(), names, ..Self::default() };
+        let mut index = Self { tools: tools.len(), names, leads, ..Self::default() };
         let sorted: BTreeMap<String, Vec<(u32, u16, u8)>> = known.into_iter().collect();
         for (term, postings) in sorted {
             index.starts.push(u32::try_from(index.places.len()).unwrap_or(u32::MAX));
@@ -85,7 +90,19 @@ impl Index {
         let text = |all: usize, one: &str| all + one.len() + size_of::<Box<str>>();
         let words = self.terms.iter().fold(0, |all, term| text(all, term));
         let names = self.names.iter().fold(0, |all, (name, _)| text(all, name) + 8);
-        words + names + self.places.len() * 7 + (self.starts.len() + self.letters.len()) * 4
+        words
+            + names
+            + self.places.len() * 7
+            + self.leads.len()
+            + (self.starts.len() + self.letters.len()) * 4
+    }
+
+    /// How much of the sentence that a tool's description begins with `words` of its words are, 0 to 1.
+    pub(super) fn share_of_lead(&self, place: usize, words: u8) -> f32 {
+        match self.leads.get(place) {
+            None | Some(0) => 0.0,
+            Some(all) => f32::from(words.min(*all)) / f32::from(*all),
+        }
     }
 
     /// The tools that have the word.
@@ -173,19 +190,25 @@ impl Index {
     }
 }
 
-/// Each word of a tool, with its weight over all fields and the fields in which it stands.
-fn weigh(tool: &Tool) -> HashMap<String, (f32, u8)> {
+/// Each word of a tool, with its weight over all fields and the fields in which it stands; and how many
+/// words that mean something its description begins with.
+fn weigh(tool: &Tool) -> (HashMap<String, (f32, u8)>, u8) {
     let mut weights: HashMap<String, (f32, u8)> = HashMap::new();
+    let mut lead = 0;
     for (part, text) in parts(tool) {
         let (mut counts, length) = count(&part, &text);
+        if part.leads {
+            let telling = counts.keys().filter(|term| !is_stop(term)).count();
+            lead = u8::try_from(telling).unwrap_or(u8::MAX);
+        }
         let shorten = 1.0 - part.length + part.length * length / part.usual;
         for (term, times) in counts.drain() {
             let entry = weights.entry(term).or_default();
             entry.0 += part.weight * times / shorten.max(0.1);
-            entry.1 |= part.field.bit();
+            entry.1 |= part.field.bit() | if part.leads { LEADS } else { 0 };
         }
     }
-    weights
+    (weights, lead)
 }
 
 /// How often each word stands in a text, and its length in words.

@@ -15,6 +15,8 @@ const PREFIX: (usize, usize) = (4, 2);
 const COMPLETIONS: usize = 24;
 /// Most other spellings of one word.
 const SPELLINGS: usize = 4;
+/// How much two words count once more that some tool writes as one.
+const JOINED: f32 = 0.3;
 /// How sure it is that a synonym is meant: the first of its group, and another.
 const MAIN: f32 = 0.85;
 const OTHER: f32 = 0.7;
@@ -200,7 +202,10 @@ impl Reader<'_> {
         }
         let term = self.known(&stem(&format!("{}{}", left.plain, right.plain)))?;
         let word = format!("{} {}", left.plain, right.plain);
-        Some(self.concept_of(word, 1.0, vec![(term, 1.0, How::Word)]))
+        // Where both are words of their own too, it is only one more sign.
+        let apart = [left, right].iter().all(|one| self.known(&one.term).is_some());
+        let weight = if apart { JOINED } else { 1.0 };
+        Some(self.concept_of(word, weight, vec![(term, 1.0, How::Word)]))
     }
 }
 

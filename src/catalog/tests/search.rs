@@ -191,6 +191,33 @@ fn a_name_in_any_spelling_comes_first() {
 }
 
 #[test]
+fn a_tool_whose_first_sentence_is_the_question_comes_before_those_that_have_it_in_passing() {
+    // As in large documents: short names, long texts, and neighbours that have every word in theirs.
+    let long = "The caller must have access to the repository, and the rate of calls is limited. "
+        .repeat(6);
+    let text = format!(
+        "pulls_merge | write | Merge a pull request. {long} | body: How; pull_number*: Number\n\
+         pulls_list | read | List pull requests. {long} | state: open or closed; head: A branch\n\
+         commits_list_pull_requests | read | List pull requests associated with a commit. {long} \
+         | merge: Of which merge\n\
+         pull_request_stacks_unstack | write | Take a pull request out of a stack. After a merge it \
+         lists the rest. {long} | pull_request*: Number; merge: Whether\n\
+         pull_request_review_update | write | Update pull request review protection. {long} | \
+         merge: Who may merge a pull request; list: Whom\n"
+    );
+    let (catalog, index) = few(&text);
+    for (question, wanted, most) in [
+        ("merge a pull request", "pulls_merge", 1),
+        ("how do I merge pull requests?", "pulls_merge", 1),
+        // Another tool has all of this in its name.
+        ("list pull requests", "pulls_list", 2),
+    ] {
+        let found = names(&catalog, &search(&index, question, most));
+        assert!(found.iter().any(|name| name == wanted), "{question}: {found:?}");
+    }
+}
+
+#[test]
 fn a_hit_says_which_word_was_found_where_and_how() {
     let (catalog, index) = few(FEW);
     let reason = |query: &str, tool: &str, word: &str| {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::sarif;
-use crate::catalog::{self, Catalog, Finding, Level};
+use crate::catalog::{self, Catalog, Finding, Level, Lines};
 use crate::cli::{Failed, offline, print};
 use crate::pointer;
 use crate::schema::Schemas;
@@ -64,9 +64,10 @@ pub(super) struct Row {
 
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let catalog = offline::load(&options.catalog)?;
-    let mut rows = broken(&catalog);
+    let mut texts =
+        Texts { folder: &options.catalog, read: BTreeMap::new(), documents: BTreeMap::new() };
+    let mut rows = texts.broken(&catalog);
     let errors = !rows.is_empty();
-    let mut texts = Texts { folder: &options.catalog, read: BTreeMap::new() };
     rows.extend(catalog::lint(&catalog).into_iter().map(|finding| texts.row(finding)));
     rows.retain(|row| !options.quiet || row.level != Level::Note);
     match (options.format, options.json) {
@@ -85,31 +86,6 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     Ok(if errors { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// What could not be loaded or compiled.
-fn broken(catalog: &Catalog) -> Vec<Row> {
-    let row = |file: String, name: String, message: String, fatal: bool| Row {
-        rule: UNUSABLE,
-        level: if fatal { Level::Error } else { Level::Warning },
-        line: line_of(&name),
-        file,
-        name,
-        pointer: String::new(),
-        operation: String::new(),
-        message,
-        mend: "",
-    };
-    let (_, failed) = Schemas::compile(catalog.tools());
-    let problems = catalog.problems().iter().map(|problem| {
-        let message = problem.message.clone();
-        row(problem.file.clone(), problem.place.clone(), message, problem.fatal)
-    });
-    let failed = failed.into_iter().map(|(tool, why)| {
-        let file = catalog.file_of(&tool).to_owned();
-        row(file, tool, why, true)
-    });
-    problems.chain(failed).collect()
-}
-
 /// The line that a place such as "line 3, `key`" names.
 fn line_of(place: &str) -> Option<usize> {
     let rest = place.strip_prefix("line ")?;
@@ -120,21 +96,68 @@ fn line_of(place: &str) -> Option<usize> {
 struct Texts<'t> {
     folder: &'t Path,
     read: BTreeMap<String, String>,
+    documents: BTreeMap<String, Lines>,
 }
 
 impl Texts<'_> {
-    fn row(&mut self, finding: Finding) -> Row {
+    fn text(&mut self, file: &str) -> &str {
         let folder = self.folder;
-        let text = self.read.entry(finding.file.clone()).or_insert_with(|| {
-            std::fs::read_to_string(folder.join(&finding.file)).unwrap_or_default()
+        let read = || std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        self.read.entry(file.to_owned()).or_insert_with(read)
+    }
+
+    /// Where an operation, or one of its arguments, stands in its document.
+    fn line_in(&mut self, document: &str, operation: &str, argument: &str) -> Option<usize> {
+        if !self.documents.contains_key(document) {
+            let lines = Lines::of(self.text(document));
+            self.documents.insert(document.to_owned(), lines);
+        }
+        self.documents.get(document)?.find(operation, argument)
+    }
+
+    /// What could not be loaded or compiled.
+    fn broken(&mut self, catalog: &Catalog) -> Vec<Row> {
+        let (_, failed) = Schemas::compile(catalog.tools());
+        let problems = catalog.problems().iter().map(|problem| {
+            let message = problem.message.clone();
+            self.unusable(catalog, &problem.file, problem.place.clone(), (message, problem.fatal))
         });
-        let key = match finding.pointer.rsplit('/').next() {
-            Some(last) if !last.is_empty() => pointer::unescape(last),
-            Some(_) | None => usual_key(finding.rule).to_owned(),
+        let mut rows: Vec<Row> = problems.collect();
+        rows.extend(failed.into_iter().map(|(tool, why)| {
+            let file = catalog.file_of(&tool);
+            self.unusable(catalog, file, tool, (why, true))
+        }));
+        rows
+    }
+
+    /// What is wrong with an operation stands in its document, though the source's file brought it.
+    fn unusable(
+        &mut self,
+        catalog: &Catalog,
+        file: &str,
+        name: String,
+        (message, fatal): (String, bool),
+    ) -> Row {
+        let document = catalog.document_of(file);
+        let at = document.and_then(|document| Some((document, operation_in(&name)?)));
+        let (file, operation, line) = match at {
+            Some((document, operation)) => {
+                let line = self.line_in(document, &operation, "");
+                (document.to_owned(), operation, line)
+            }
+            None => (file.to_owned(), String::new(), line_of(&name)),
         };
-        let line = match finding.operation.is_empty() {
-            true => find_key(text, &key),
-            false => None,
+        let level = if fatal { Level::Error } else { Level::Warning };
+        let (rule, pointer, mend) = (UNUSABLE, String::new(), "");
+        Row { rule, level, file, line, name, pointer, operation, message, mend }
+    }
+
+    fn row(&mut self, finding: Finding) -> Row {
+        let argument = pointer::unescape(finding.pointer.rsplit('/').next().unwrap_or_default());
+        let line = match (finding.operation.as_str(), argument.as_str()) {
+            ("", "") => find_key(self.text(&finding.file), usual_key(finding.rule)),
+            ("", argument) => find_key(self.text(&finding.file), argument),
+            (operation, argument) => self.line_in(&finding.file, operation, argument),
         };
         Row {
             rule: finding.rule,
@@ -148,6 +171,18 @@ impl Texts<'_> {
             mend: finding.mend,
         }
     }
+}
+
+/// The pointer of the operation, or of the path, that a place such as
+/// "getBook #/paths/~1books/get/parameters/0" names.
+fn operation_in(place: &str) -> Option<String> {
+    let (_, pointer) = place.split_once(" #/paths/")?;
+    let mut parts = pointer.splitn(3, '/');
+    let (path, method) = (parts.next()?, parts.next());
+    Some(match method {
+        Some(method) => format!("/paths/{path}/{method}"),
+        None => format!("/paths/{path}"),
+    })
 }
 
 /// The key of a manifest that a finding on a tool itself is about.

@@ -316,6 +316,8 @@ fn the_next_page_is_named_and_nothing_is_fetched() {
         ("<https://other.test/p2>; rel=\"next\"", Some("https://other.test/p2")),
         ("</a>; rel=prev, </b>; rel=\"last next\"; title=x", Some("/b")),
         ("</a>; rel=\"prev\"", None),
+        ("</a>; anchor=\"http://other.test/\"; rel=next, </b>; rel=next", Some("/b")),
+        ("</a>; rel=next; anchor=\"#part\"", None),
         ("garbage", None),
     ] {
         let reply = answer(200, &[("link", link)], b"[]");
@@ -326,17 +328,24 @@ fn the_next_page_is_named_and_nothing_is_fetched() {
 }
 
 fn paged(bodies: &[&str], end: &str, next: Option<&str>) -> Reply {
+    paged_by(Follow::Link, bodies, end, next)
+}
+
+fn paged_by(follow: Follow, bodies: &[&str], end: &str, next: Option<&str>) -> Reply {
     let mut tool = http_tool();
     if let Target::Http(target) = &mut tool.target {
-        let rule =
-            Pages { next: Follow::Link, items: "/items".to_owned(), max_pages: 9, max_items: 90 };
+        let rule = Pages { next: follow, items: "/items".to_owned(), max_pages: 9, max_items: 90 };
         target.manner.pages = Some(rule);
     }
     let link = [("content-type", "application/json"), ("link", "</p2>; rel=next")];
     let mut outcome = outcome(200, &link, bodies[0].as_bytes());
     let later = bodies[1..].iter().map(|body| Bytes::copy_from_slice(body.as_bytes()));
-    let more =
-        MorePages { bodies: later.collect(), end: end.to_owned(), next: next.map(str::to_owned) };
+    let more = MorePages {
+        bodies: later.collect(),
+        end: end.to_owned(),
+        next: next.map(str::to_owned),
+        ..MorePages::default()
+    };
     outcome.http.as_mut().unwrap().pages = Some(more);
     reply_of(tool, outcome)
 }
@@ -363,6 +372,51 @@ fn the_items_of_pages_are_one_array() {
         assert_eq!(note_kinds(&some), ["more_pages"]);
         assert_eq!(some.metadata.next_link.as_deref(), Some("https://api.example/p9"));
         assert!(some.metadata.output_truncated && !some.cacheable());
+    }
+}
+
+#[test]
+fn who_goes_on_from_joined_pages_goes_on_behind_the_last() {
+    for (follow, first, last) in [
+        (
+            Follow::Cursor { pointer: "/next".to_owned(), query: "at".to_owned() },
+            r#"{"next":"b","items":[1]}"#,
+            r#"{"next":"c","items":[2]}"#,
+        ),
+        (
+            Follow::Url("/links/next".to_owned()),
+            r#"{"links":{"next":"/p2"},"items":[1]}"#,
+            r#"{"links":{"next":"/p3"},"items":[2]}"#,
+        ),
+    ] {
+        let some = paged_by(follow.clone(), &[first, last], "pages", None);
+        let expected = last.replace("[2]", "[1,2]");
+        assert_eq!(some.data.to_string(), expected);
+        let all = paged_by(follow, &[first, r#"{"items":[2]}"#], "last", None);
+        assert!(!all.data.to_string().contains("p2") && all.data["next"].is_null(), "{}", all.data);
+        assert!(note_kinds(&all).is_empty());
+    }
+}
+
+#[test]
+fn json_with_two_members_of_one_name_is_an_answer_all_the_same() {
+    let json = [("content-type", "application/json")];
+    let reply = reply_of(http_tool(), outcome(200, &json, b"{\"a\":1,\"b\":2,\"a\":1.10}"));
+    assert_eq!((code(&reply), note_kinds(&reply)), (None, vec!["duplicate_key"]));
+    assert_eq!(reply.data.to_string(), r#"{"a":1.10,"b":2}"#);
+    let reserved = br#"{"a":1,"a":2,"$serde_json::private::Number":"1"}"#;
+    let reply = reply_of(http_tool(), outcome(200, &json, reserved));
+    assert_eq!(note_kinds(&reply), ["invalid_json"]);
+}
+
+#[test]
+fn where_what_was_made_lies_is_noted() {
+    for (status, body, noted) in [(201, &b""[..], true), (202, b"{}", true), (200, b"", false)] {
+        let headers = [("content-type", "application/json"), ("location", "/items/7")];
+        let reply = reply_of(http_tool(), outcome(status, &headers, body));
+        assert_eq!(code(&reply), None);
+        let found = reply.metadata.notes.iter().find(|note| note.kind == "location");
+        assert_eq!(found.map(|note| note.detail.as_str()), noted.then_some("/items/7"));
     }
 }
 

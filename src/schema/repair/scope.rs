@@ -47,11 +47,12 @@ impl<'s> Node<'s> {
     }
 
     fn children(&self, keyword: &str) -> Vec<Self> {
+        let Some(items) = self.schema.get(keyword).and_then(Value::as_array) else {
+            return Vec::new();
+        };
         let base = join(&self.pointer, keyword);
-        let items = self.schema.get(keyword).and_then(Value::as_array);
         items
-            .into_iter()
-            .flatten()
+            .iter()
             .enumerate()
             .filter_map(|(index, item)| {
                 item.as_object()

@@ -10,14 +10,18 @@ use super::walk::Walk;
 use crate::schema::canon::whole;
 use crate::schema::reader::join;
 
+/// Whether a value is what it is: no number to be spelt otherwise, and nothing to add to.
+fn is_inert(value: &Value) -> bool {
+    value.is_string() || value.is_boolean() || value.is_null()
+}
+
 impl<'s> Walk<'s> {
     pub(super) fn settle_root(&mut self, value: &mut Value, defaults: bool) {
         self.settle(&root(self.compiled), value, "", defaults);
     }
 
     fn settle(&mut self, nodes: &[Node<'s>], value: &mut Value, place: &str, defaults: bool) {
-        let inert = value.is_string() || value.is_boolean() || value.is_null();
-        if inert || nodes.is_empty() || !self.spend(1) {
+        if is_inert(value) || nodes.is_empty() || !self.spend(1) {
             return;
         }
         let scope = Scope::of(self.compiled, nodes, value);
@@ -29,7 +33,7 @@ impl<'s> Walk<'s> {
                 }
             }
             Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
+                for (index, item) in items.iter_mut().enumerate().filter(|(_, v)| !is_inert(v)) {
                     let inner = join(place, &index.to_string());
                     self.settle(&scope.item(index), item, &inner, defaults);
                 }
@@ -43,7 +47,7 @@ impl<'s> Walk<'s> {
                         added.insert(name);
                     }
                 }
-                for (key, member) in map.iter_mut() {
+                for (key, member) in map.iter_mut().filter(|(_, member)| !is_inert(member)) {
                     let nodes = scope.member(self.compiled, key);
                     // A default is taken as it is; defaults of its own could go on for ever.
                     let defaults = defaults && !added.contains(key.as_str());

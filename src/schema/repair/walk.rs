@@ -142,7 +142,11 @@ impl<'s> Walk<'s> {
         let Value::Object(map) = value else { return };
         let required = scope.required();
         let declared: BTreeSet<&str> = scope.names().into_iter().collect();
-        let keys: Vec<String> = map.keys().cloned().collect();
+        // A scalar that fits stays as it is.
+        let fits = |member: &Value| !member.is_array() && !member.is_object();
+        let all = !self.broken.is_empty();
+        let open = map.iter().filter(|(_, member)| all || !fits(member));
+        let keys: Vec<String> = open.map(|(key, _)| key.clone()).collect();
         for key in keys {
             let nodes = scope.member(self.compiled, &key);
             let inner = join(place, &key);

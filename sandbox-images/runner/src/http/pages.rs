@@ -63,6 +63,10 @@ struct Last {
     end: &'static str,
     /// The page that was not fetched, where one is known.
     next: Option<String>,
+    /// The status of an answer that has no page.
+    status: Option<u16>,
+    /// Whole seconds after which that answer says to try again.
+    retry_after: Option<u64>,
 }
 
 /// What a page says of the next one.
@@ -74,7 +78,7 @@ enum Told {
 }
 
 fn ended(end: &'static str, next: Option<String>) -> Last {
-    Last { end, next }
+    Last { end, next, status: None, retry_after: None }
 }
 
 /// Fetches pages until there is no more or a bound is met. The first page's fault is the call's; that
@@ -105,7 +109,11 @@ pub(super) fn walk(
         }
         match collected {
             Ok(()) if made > 0 && !(200..300).contains(&answer.status) => {
-                break ended("failed", walk.here());
+                break Last {
+                    status: Some(answer.status),
+                    retry_after: answer.retry_after().map(|wait| wait.as_secs()),
+                    ..ended("failed", walk.here())
+                };
             }
             Ok(()) => {}
             Err(stop) if made == 0 => return part(out, (&answer, body, left), stop),
@@ -275,12 +283,16 @@ fn at<'v>(value: &'v RawValue, pointer: &str) -> Option<&'v RawValue> {
 pub fn next_link(header: &str) -> Option<String> {
     header.split('<').skip(1).find_map(|part| {
         let (target, parameters) = part.split_once('>')?;
-        let is_next = parameters.split([';', ',']).any(|parameter| {
-            let Some((name, value)) = parameter.split_once('=') else { return false };
-            let relations = value.trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel")
-                && relations.split_ascii_whitespace().any(|one| one.eq_ignore_ascii_case("next"))
+        let mut parameters =
+            parameters.split([';', ',']).filter_map(|parameter| parameter.split_once('=')).map(
+                |(name, value)| (name.trim().to_ascii_lowercase(), value.trim().trim_matches('"')),
+            );
+        // A link with an anchor leads on from there, not from this page (RFC 8288, section 3.2).
+        let is_elsewhere = parameters.clone().any(|(name, _)| name == "anchor");
+        let is_next = parameters.any(|(name, value)| {
+            let mut relations = value.split_ascii_whitespace();
+            name == "rel" && relations.any(|one| one.eq_ignore_ascii_case("next"))
         });
-        (is_next && target.len() <= MAX_LINK).then(|| target.trim().to_owned())
+        (is_next && !is_elsewhere && target.len() <= MAX_LINK).then(|| target.trim().to_owned())
     })
 }
