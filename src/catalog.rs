@@ -49,8 +49,8 @@ pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{
-    Body, Field, Follow, Format, HttpRequest, HttpTarget, Manner, Pages, Parameter, Place, Retry,
-    Shape, Style,
+    Body, Field, Follow, Format, HttpRequest, HttpTarget, Key, Manner, Pages, Parameter, Place,
+    Retry, Shape, Style,
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};

@@ -5,6 +5,7 @@ mod cache;
 mod documents;
 mod filters;
 mod folder;
+mod keys;
 mod kinds;
 mod linter;
 mod manner;
@@ -69,11 +70,11 @@ fn only(text: &str) -> Found {
 
 /// The request of a single-operation document for these arguments.
 fn send(text: &str, arguments: &Value) -> HttpRequest {
-    only(text).draft.target.request(arguments).unwrap()
+    only(text).draft.target.request(arguments, &[]).unwrap()
 }
 
 fn refuse(text: &str, arguments: &Value) -> String {
-    let error = only(text).draft.target.request(arguments).unwrap_err();
+    let error = only(text).draft.target.request(arguments, &[]).unwrap_err();
     error.to_string()
 }
 

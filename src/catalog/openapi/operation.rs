@@ -72,13 +72,16 @@ pub(super) fn draft<'a>(
     let server = servers::choose(converter, [operation, item, root], settings)?;
     let schemes = security::needed(converter, operation);
     let declared = parameters::read(converter, item, operation, (method, path), &schemes)?;
-    let plan = match method {
+    let mut plan = match method {
         "GET" | "HEAD" => {
             no_body(converter, item, operation, method)?;
             None
         }
         _ => body::read(converter, item, operation, declared.is_empty())?,
     };
+    if let Some(plan) = &mut plan {
+        security::withhold(converter, plan, &schemes);
+    }
     let mut arguments = Arguments::new(wanted(&declared, plan.as_ref()));
     let mut input = Input::default();
     let mut parameters = Vec::new();
@@ -106,6 +109,7 @@ pub(super) fn draft<'a>(
             parameters,
             headers,
             body,
+            keys: security::keys(&schemes),
             manner: Box::default(),
         },
         digest: String::new(),
