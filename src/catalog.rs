@@ -17,6 +17,7 @@ mod load;
 mod loops;
 mod manifest;
 mod node;
+mod number;
 mod openapi;
 mod outline;
 mod pattern;

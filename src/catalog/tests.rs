@@ -3,6 +3,7 @@
 mod bodies;
 mod cache;
 mod documents;
+mod drafts;
 mod filters;
 mod folder;
 mod keys;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::{self, Content, Kind, Need, Plan, kind};
+use super::flatten::has_beside;
 use super::names::Arguments;
 use super::parameters::{self, Declared};
 use super::placeholders;
@@ -201,6 +202,7 @@ fn add_body<'a>(
         Content::All(schema) => {
             let target = converter.document.follow_refs(schema.clone())?;
             let whole = match converter.has_kinds(&target) {
+                _ if has_beside(converter, schema) => converter.convert(schema)?,
                 true => converter.kinds(&target)?,
                 false => converter.convert(&target)?,
             };
