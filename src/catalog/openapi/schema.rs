@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value};
 
 use super::document::{Document, Version};
+use super::flatten::has_beside;
 use super::refs::Spot;
 use super::report::{Note, Reason};
 use crate::pointer;
@@ -246,7 +247,11 @@ impl<'a> Converter<'a> {
         target: Spot<'a>,
     ) -> Result<Value, Reason> {
         let target = self.target(target)?;
-        let form = if self.has_kinds(&target) { Form::Kinds } else { Form::Own };
+        let form = match self.has_kinds(&target) {
+            _ if has_beside(self, spot) && self.closing(spot) != Closing::Own => Form::Open,
+            true => Form::Kinds,
+            false => Form::Own,
+        };
         let mut out = if is_leaf(target.value) && form == Form::Own {
             self.convert(&target)?
         } else {

@@ -183,6 +183,29 @@ fn what_stands_beside_the_reference_of_a_body_counts() {
 }
 
 #[test]
+fn a_closed_schema_takes_what_stands_beside_the_reference_to_it() {
+    let components = "    Closed: {type: object, additionalProperties: false, required: [a], properties: {a: {type: string}}}
+    More: {$ref: '#/components/schemas/Closed', required: [b], properties: {b: {type: integer}}}\n";
+    for schema in [
+        "{$ref: '#/components/schemas/More'}",
+        "{$ref: '#/components/schemas/Closed', required: [b], properties: {b: {type: integer}}}",
+        "{allOf: [{$ref: '#/components/schemas/Closed', required: [b]}, {properties: {b: {type: integer}}}]}",
+        "{allOf: [{$ref: '#/components/schemas/More'}, {properties: {c: {type: integer}}}]}",
+    ] {
+        let input = input("3.1.0", schema, components);
+        assert!(given(&input, &json!({"a": "x", "b": 1})), "{schema}: {input}");
+        for wrong in [
+            json!({"a": "x"}),
+            json!({"b": 1}),
+            json!({"a": "x", "b": "1"}),
+            json!({"a": "x", "b": 1, "z": 1}),
+        ] {
+            assert!(!given(&input, &wrong), "{wrong} fits {schema}: {input}");
+        }
+    }
+}
+
+#[test]
 fn what_draft_3_forbids_is_refused() {
     let text = one(
         "3.0.3",
