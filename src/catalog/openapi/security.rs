@@ -62,7 +62,7 @@ impl Scheme<'_> {
             (_, Some(("query", name))) => format!("query = \"{name}\""),
             (_, Some(("header", name))) => format!("header = {{ name = \"{name}\" }}"),
             (_, Some((_, name))) => {
-                return format!("its cookie `{name}` cannot be bound as a secret");
+                format!("header = {{ name = \"Cookie\", prefix = \"{name}=\" }}")
             }
             ("http", _) if scheme == "basic" => "basic = { user = \"USER\" }".to_owned(),
             ("basic", _) => "basic = { user = \"USER\" }".to_owned(),

@@ -127,6 +127,8 @@ fn a_cookie_object_cannot_set_a_key_among_the_cookies() {
     let text = keyed("in: cookie, name: sid", "GET /x", cookie);
     let found = only(&text);
     assert_eq!(found.draft.input_schema["properties"]["sid"], Value::Null);
+    let needs = read(&text).1.imported[0].needs.clone().expect("a note");
+    assert!(needs.message.contains("prefix = \"sid=\""), "{}", needs.message);
     assert_eq!(refuse(&text, &json!({"prefs": {"Sid": "mine"}}), &[]).1, "/prefs");
     let given = json!({"prefs": {"lang": "zh; sid=mine"}});
     let sent = found.draft.target.request(&given, &[]).unwrap();
