@@ -17,6 +17,7 @@ mod load;
 mod loops;
 mod manifest;
 mod node;
+mod number;
 mod openapi;
 mod outline;
 mod pattern;
@@ -49,8 +50,8 @@ pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
 pub use http::{
-    Body, Field, Follow, Format, HttpRequest, HttpTarget, Manner, Pages, Parameter, Place, Retry,
-    Shape, Style,
+    Body, Field, Follow, Format, HttpRequest, HttpTarget, Key, Manner, Pages, Parameter, Place,
+    Retry, Shape, Style,
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};

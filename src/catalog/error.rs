@@ -21,6 +21,8 @@ pub enum Error {
     Argument {
         /// Name of the argument.
         argument: String,
+        /// JSON Pointer of the place among the arguments.
+        pointer: String,
         /// What is wrong, and how to mend it.
         reason: String,
     },
@@ -50,7 +52,23 @@ fn hint(nearest: &[String]) -> String {
 
 impl Error {
     pub(super) fn argument(argument: &str, reason: impl Into<String>) -> Self {
-        Self::Argument { argument: argument.to_owned(), reason: reason.into() }
+        Self::Argument {
+            argument: argument.to_owned(),
+            pointer: format!("/{}", pointer::escape(argument)),
+            reason: reason.into(),
+        }
+    }
+
+    /// The same error, where what it calls an argument is a member of one.
+    pub(super) fn inside(self, whole: &str) -> Self {
+        match self {
+            Self::Argument { argument, pointer, reason } => Self::Argument {
+                argument: whole.to_owned(),
+                pointer: format!("/{}{pointer}", pointer::escape(whole)),
+                reason: format!("has the member `{argument}`, which {reason}"),
+            },
+            other => other,
+        }
     }
 
     /// The error as a reply can carry it.
@@ -58,10 +76,16 @@ impl Error {
         match self {
             Self::UnknownTool { nearest, .. } => Failure::new(Code::UnknownTool, self.to_string())
                 .with_details(json!({ "nearest": nearest })),
-            Self::Argument { argument, reason } => {
-                let pointer = format!("/{}", pointer::escape(argument));
+            Self::Argument { pointer, .. } => {
+                let violation = json!({
+                    "pointer": pointer,
+                    "kind": "request",
+                    "message": self.to_string(),
+                    "expected": null,
+                    "got": null,
+                });
                 Failure::new(Code::SchemaValidationError, self.to_string())
-                    .with_details(json!({ "errors": [{ "pointer": pointer, "message": reason }] }))
+                    .with_details(json!({ "violations": [violation], "total": 1, "repairs": [] }))
             }
             Self::Url { .. } => Failure::new(Code::SchemaValidationError, self.to_string()),
             Self::Server { .. } => Failure::new(Code::Internal, self.to_string()),

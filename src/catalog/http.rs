@@ -2,17 +2,24 @@
 //! taken as already checked; what would still change the meaning of a URL or a header is refused.
 
 mod body;
+mod keys;
 pub(super) mod manner;
 mod style;
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::error::Error;
+use super::secret::Secret;
+use keys::Guard;
 
 pub(super) use body::essence;
 pub use body::{Body, Field, Format, Shape};
+pub use keys::Key;
+pub(super) use keys::{bound, is_same};
 pub use manner::{Follow, Manner, Pages, Retry};
 
 /// How a tool's arguments become an HTTP request.
@@ -32,6 +39,9 @@ pub struct HttpTarget {
     pub headers: Vec<(String, String)>,
     /// How the body is made; `None` for a tool that never sends one.
     pub body: Option<Body>,
+    /// Keys of security schemes, which are no arguments: nothing that a caller gives may set them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Key>,
     /// Whether it is sent again, and whether further pages are fetched.
     #[serde(default, skip_serializing_if = "Manner::is_plain")]
     pub manner: Box<Manner>,
@@ -119,15 +129,17 @@ pub struct HttpRequest {
 }
 
 impl HttpTarget {
-    /// Builds the request for checked arguments.
+    /// Builds the request for checked arguments; `secrets` are those of the tool's profile.
     ///
     /// Refuses what no encoding can carry safely: dots as a whole path segment, line breaks in a
-    /// header, nesting that the parameter's style does not define.
-    pub fn request(&self, arguments: &Value) -> Result<HttpRequest, Error> {
+    /// header, nesting that the parameter's style does not define. Refuses members of objects that
+    /// would be sent under a name that only the operator sets.
+    pub fn request(&self, arguments: &Value, secrets: &[Secret]) -> Result<HttpRequest, Error> {
         let empty = Map::new();
         let arguments = arguments.as_object().unwrap_or(&empty);
-        let path = self.fill_path(arguments)?;
-        let mut query = self.collect(Place::Query, arguments, style::query)?;
+        let guard = Guard::new(self, secrets);
+        let path = self.fill_path(arguments, &guard)?;
+        let mut query = self.collect(Place::Query, arguments, (&guard, style::query))?;
         if !self.query.is_empty() {
             query.insert(0, style::literal(&self.query));
         }
@@ -138,12 +150,12 @@ impl HttpTarget {
                 headers.push((parameter.name.clone(), style::header(parameter, value)?));
             }
         }
-        let cookies = self.collect(Place::Cookie, arguments, style::cookie)?;
+        let cookies = self.collect(Place::Cookie, arguments, (&guard, style::cookie))?;
         if !cookies.is_empty() {
             headers.push(("cookie".to_owned(), cookies.join("; ")));
         }
         let content = match &self.body {
-            Some(body) => body.build(arguments)?,
+            Some(body) => body.build(arguments, &guard)?,
             None => None,
         };
         let body_base64 = content.map(|content| {
@@ -162,27 +174,35 @@ impl HttpTarget {
         &self,
         place: Place,
         arguments: &Map<String, Value>,
-        write: fn(&Parameter, &Value) -> Result<Vec<String>, Error>,
+        (guard, write): (&Guard<'_>, Writer),
     ) -> Result<Vec<String>, Error> {
         let mut parts = Vec::new();
         for parameter in self.at(place) {
-            if let Some(value) = present(arguments, parameter) {
-                let pairs = write(parameter, value)?;
-                if value.is_object() {
-                    let others = self.at(place).map(|other| other.name.as_str());
-                    let fixed = self.query.split('&').filter_map(|pair| pair.split('=').next());
-                    let fixed = fixed.filter(|name| place == Place::Query && !name.is_empty());
-                    let others = others.filter(|name| *name != parameter.name).chain(fixed);
-                    style::check_pairs(parameter, &pairs, others)?;
-                }
-                parts.extend(pairs);
+            let Some(value) = present(arguments, parameter) else {
+                continue;
+            };
+            let pairs = write(parameter, value)?;
+            if value.is_object() {
+                let others = self.at(place).map(|other| Cow::Borrowed(other.name.as_str()));
+                let fixed = self.query.split('&').filter_map(|pair| pair.split('=').next());
+                let fixed = fixed.filter(|name| place == Place::Query && !name.is_empty());
+                let fixed = fixed.map(style::decode);
+                let others = others.filter(|name| *name != parameter.name).chain(fixed);
+                style::check_pairs(parameter, &pairs, others)?;
             }
+            let own = (place, &*style::encode(&parameter.name));
+            guard.check(own, &parameter.argument, &pairs)?;
+            parts.extend(pairs);
         }
         Ok(parts)
     }
 
     /// Fills the template; every value stays inside its segment.
-    fn fill_path(&self, arguments: &Map<String, Value>) -> Result<String, Error> {
+    fn fill_path(
+        &self,
+        arguments: &Map<String, Value>,
+        guard: &Guard<'_>,
+    ) -> Result<String, Error> {
         let mut path = String::new();
         for segment in self.path.split('/').skip(1) {
             path.push('/');
@@ -199,7 +219,14 @@ impl HttpTarget {
                         let value = present(arguments, parameter).ok_or_else(|| {
                             Error::argument(&parameter.argument, "is needed in the path")
                         })?;
-                        filled.push_str(&style::path(parameter, value)?);
+                        let text = style::path(parameter, value)?;
+                        if parameter.style == Style::Matrix {
+                            let own = (Place::Query, &*style::encode(&parameter.name));
+                            let pairs = text.trim_start_matches(';').split(';');
+                            let pairs: Vec<String> = pairs.map(str::to_owned).collect();
+                            guard.check(own, &parameter.argument, &pairs)?;
+                        }
+                        filled.push_str(&text);
                         last = Some(parameter);
                     }
                 }
@@ -231,6 +258,9 @@ impl HttpTarget {
         if same { Ok(url.into()) } else { Err(moved()) }
     }
 }
+
+/// Writes one argument as `name=value` pairs.
+type Writer = fn(&Parameter, &Value) -> Result<Vec<String>, Error>;
 
 fn present<'a>(arguments: &'a Map<String, Value>, parameter: &Parameter) -> Option<&'a Value> {
     arguments.get(&parameter.argument).filter(|value| !value.is_null())

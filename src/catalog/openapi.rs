@@ -15,6 +15,7 @@ mod placeholders;
 mod refs;
 mod remote;
 mod report;
+mod resources;
 mod schema;
 mod security;
 mod servers;

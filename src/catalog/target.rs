@@ -122,6 +122,7 @@ pub(super) fn build(file: &HttpFile, schema: &Value) -> Result<HttpTarget, Fault
             shape: Shape::Fields(rest.into_iter().map(|name| Field::plain(name)).collect()),
             required: true,
         }),
+        keys: Vec::new(),
         manner: Box::default(),
     })
 }

@@ -3,8 +3,10 @@
 mod bodies;
 mod cache;
 mod documents;
+mod drafts;
 mod filters;
 mod folder;
+mod keys;
 mod kinds;
 mod lines;
 mod linter;
@@ -70,11 +72,11 @@ fn only(text: &str) -> Found {
 
 /// The request of a single-operation document for these arguments.
 fn send(text: &str, arguments: &Value) -> HttpRequest {
-    only(text).draft.target.request(arguments).unwrap()
+    only(text).draft.target.request(arguments, &[]).unwrap()
 }
 
 fn refuse(text: &str, arguments: &Value) -> String {
-    let error = only(text).draft.target.request(arguments).unwrap_err();
+    let error = only(text).draft.target.request(arguments, &[]).unwrap_err();
     error.to_string()
 }
 

@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::{CallError, Pipeline, Snapshot};
 use crate::admission::{self, Caller, Peer, Unproven};
 use crate::call::{Call, Dialect};
-use crate::catalog::Tool;
+use crate::catalog::{Target, Tool};
 use crate::ledger::Ledger;
 use crate::schema::Change;
 
@@ -31,8 +31,12 @@ impl Pipeline {
         let mut facts = Facts::new(&call, caller, Arc::clone(&snapshot));
         let authorized = self.decide((call, caller), &snapshot, None, &mut facts).await?;
         let checked = authorized.checked;
+        let tool = &checked.resolved.tool;
+        if let Target::Http(target) = &tool.target {
+            target.request(&checked.arguments.value, &tool.profile.secrets)?;
+        }
         Ok(Preview {
-            tool_name: checked.resolved.tool.name.clone(),
+            tool_name: tool.name.clone(),
             arguments_json: checked.arguments.value.to_string(),
             repairs: checked.arguments.repairs,
             policies: authorized.decision.policies,

@@ -100,13 +100,20 @@ pub enum Error {
     #[error("the deadline passed before the tool could start")]
     Deadline,
     /// The checked arguments do not give what the tool's target needs.
-    #[error("argument `{pointer}` cannot be handed to the tool: {reason}")]
+    #[error("{} cannot be handed to the tool: {reason}", which(pointer))]
     Argument {
         /// JSON Pointer of the argument; empty for all of them.
         pointer: String,
         /// What is wrong.
         reason: String,
     },
+}
+
+fn which(pointer: &str) -> String {
+    match pointer {
+        "" => "what the arguments make".to_owned(),
+        pointer => format!("argument `{pointer}`"),
+    }
 }
 
 /// Which bound a call met that found no sandbox for itself.
@@ -200,7 +207,21 @@ impl Error {
         let mut failure = Failure::new(self.code(), self.line());
         failure.retry_after = self.retry_after();
         match self {
-            Self::Argument { pointer, .. } => failure.details = json!({ "pointer": pointer }),
+            Self::Argument { pointer, .. } => {
+                let violation = json!({
+                    "pointer": pointer,
+                    "kind": "request",
+                    "message": failure.message,
+                    "expected": null,
+                    "got": null,
+                });
+                failure.details = json!({
+                    "pointer": pointer,
+                    "violations": [violation],
+                    "total": 1,
+                    "repairs": [],
+                });
+            }
             Self::Busy { lack, .. } => failure.details = json!({ "cause": lack.cause() }),
             _ => {}
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::pool::Who;
 use super::{Error, HttpAnswer, MorePages};
 use crate::call::{File, digest_of};
-use crate::catalog::{Command, HttpRequest, Profile, Resolved, Stdin, Target, Tool};
+use crate::catalog::{self, Command, HttpRequest, Profile, Resolved, Stdin, Target, Tool};
 use crate::policy::Authorized;
 
 const HOME: &str = "/tmp";
@@ -77,8 +77,8 @@ impl Order {
             ),
             Target::Http(target) => {
                 let mut request = target
-                    .request(&arguments.value)
-                    .map_err(|error| refused("", &error.to_string()))?;
+                    .request(&arguments.value, &tool.profile.secrets)
+                    .map_err(|error| unsent(&error))?;
                 if let Some(name) = &target.manner.key_header {
                     add_key(&mut request, name, resolved);
                 }
@@ -206,6 +206,14 @@ pub(super) fn environment(own: &BTreeMap<String, String>) -> Vec<(String, String
 
 fn refused(pointer: &str, reason: &str) -> Error {
     Error::Argument { pointer: pointer.to_owned(), reason: reason.to_owned() }
+}
+
+/// Why arguments make no request that may be sent.
+fn unsent(error: &catalog::Error) -> Error {
+    match error {
+        catalog::Error::Argument { pointer, reason, .. } => refused(pointer, reason),
+        other => refused("", &other.to_string()),
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,7 @@
 //! Errors for models: the validator's errors in, one helpful line for each offending place out.
 //! Alternatives are collapsed to the nearest one, secrets masked. Decides nothing.
 
+mod needs;
 mod phrase;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::reference::follow;
 use super::shallow::union_of;
 use super::validator::{Compiled, HARD_PATTERN, collect_errors, count, is_sensitive};
 use crate::pointer;
+use needs::{Needs, Tried, rivals};
 
 pub(super) use phrase::{MASK, named, nearest, short_pointer};
 
@@ -174,25 +176,25 @@ impl Explainer<'_> {
         let root = self.compiled.located_schema();
         let group = root.pointer(pointer).and_then(Value::as_object);
         let Some((keyword, list)) = group.and_then(|group| group.iter().next()) else {
-            return self.push(site.no_alternative(false));
+            return self.push(site.no_alternative());
         };
         let branches = list.as_array().map(Vec::as_slice).unwrap_or_default();
         if count(value) > MAX_COMPARED || branches.len() > MAX_BRANCHES {
-            return self.push(site.no_alternative(false));
+            return self.push(site.no_alternative());
         }
         let inner = join(pointer, keyword);
         let places = (0..branches.len()).map(|index| join(&inner, &index.to_string()));
         let locators: Vec<Arc<Validator>> =
             places.filter_map(|place| self.compiled.locator(&place)).collect();
-        let tried: Vec<(&Value, Vec<ValidationError<'_>>)> = branches
+        let tried: Vec<Tried<'_, '_>> = branches
             .iter()
             .zip(&locators)
             .map(|(branch, locator)| (branch, collect_errors(locator, value)))
             .collect();
         if locators.len() < branches.len() || tried.iter().any(|(_, errors)| errors.is_empty()) {
-            return self.push(site.no_alternative(true));
+            return self.push(site.several(&rivals(root, &tried).unwrap_or_default()));
         }
-        let Some((branch, errors)) = nearest_branch(&tried) else {
+        let Some(nearest) = nearest_branch(&tried) else {
             let mut types: Vec<String> = Vec::new();
             for error in tried.iter().flat_map(|(_, errors)| errors).filter(|one| is_here(one)) {
                 let names = type_names(error.kind());
@@ -202,6 +204,10 @@ impl Explainer<'_> {
             }
             return self.push(site.wrong_type(&types));
         };
+        if let Some(needs) = Needs::of((root, keyword), &tried, nearest) {
+            return self.push(site.needs(&needs));
+        }
+        let (branch, errors) = nearest;
         let frame = Frame {
             root,
             start: branch,
@@ -232,9 +238,7 @@ fn is_here(error: &ValidationError<'_>) -> bool {
 
 /// The alternative with the fewest errors, of those that allow the value's type; one whose tag is
 /// another comes last.
-fn nearest_branch<'t, 'e>(
-    tried: &'t [(&'t Value, Vec<ValidationError<'e>>)],
-) -> Option<&'t (&'t Value, Vec<ValidationError<'e>>)> {
+fn nearest_branch<'t, 'e>(tried: &'t [Tried<'t, 'e>]) -> Option<&'t Tried<'t, 'e>> {
     let wrong_type =
         |error: &ValidationError<'_>| matches!(error.kind(), Kind::Type { .. }) && is_here(error);
     tried.iter().filter(|(_, errors)| !errors.iter().any(wrong_type)).min_by_key(|(_, errors)| {
@@ -308,17 +312,33 @@ impl<'e> Site<'e> {
         violation
     }
 
-    /// None of the alternatives fits, or with `several` more than one.
-    fn no_alternative(&self, several: bool) -> Violation {
-        let words = if several {
-            "must fit exactly one of the alternatives, but fits several: give what tells them apart"
-        } else {
-            "must fit one of the alternatives"
-        };
+    /// None of the alternatives fits.
+    fn no_alternative(&self) -> Violation {
+        self.of_union("anyOf", "must fit one of the alternatives")
+    }
+
+    /// More than one of the alternatives fits; `rivals` are the members that make each of them do.
+    fn several(&self, rivals: &[&str]) -> Violation {
+        let mut words = "must fit exactly one of the alternatives, but fits several: ".to_owned();
+        match rivals {
+            [] => words.push_str("give what tells them apart"),
+            names => words.push_str(&format!("give only one of {}", phrase::list(names))),
+        }
+        self.of_union("oneOf", &words)
+    }
+
+    fn of_union(&self, kind: &str, words: &str) -> Violation {
         let (_, got) = phrase::came(self.error.instance(), self.sensitive);
-        let mut violation = self.violation(&self.place, Value::Null, got, words);
-        violation.kind = if several { "oneOf" } else { "anyOf" }.to_owned();
-        violation
+        Violation { kind: kind.to_owned(), ..self.violation(&self.place, Value::Null, got, words) }
+    }
+
+    /// Each of several alternatives lacks other members.
+    fn needs(&self, needs: &Needs) -> Violation {
+        let got = Value::Null;
+        Violation {
+            kind: "required".to_owned(),
+            ..self.violation(&self.place, needs.expected(), got, &needs.words())
+        }
     }
 
     fn plain(&self) -> Violation {

@@ -529,3 +529,50 @@ async fn a_first_page_that_is_too_long_is_told_with_what_came() {
     assert_eq!(reply["metadata"]["http_status"], 200);
     assert!(reply["data"].as_str().unwrap().starts_with("{\"rows\":[\"xxx"));
 }
+
+/// An operation with an API key and a free object in its query.
+const FINDER: &str = "openapi: 3.1.0
+info: {title: Finder, version: '1'}
+security: [{gate: []}]
+paths:
+  /find:
+    get:
+      operationId: find
+      summary: Finds things by any of their fields.
+      parameters:
+        - {name: api_key, in: query, required: true, schema: {type: string}}
+        - {name: filter, in: query, schema: {type: object, additionalProperties: {type: string}}}
+components: {securitySchemes: {gate: {type: apiKey, in: query, name: api_key}}}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_member_of_a_free_object_is_sent_as_the_key_of_the_api() {
+    let wild = Wild::start(|_, stream, _| {
+        respond(stream, "200 OK\r\nContent-Type: application/json", "{\"found\":1}")
+    });
+    let port = wild.port.to_string();
+    let source = format!(
+        "document = 'openapi/finder.yaml'\nprofile = 'orders'\nserver = 'http://127.0.0.1:{port}'\n"
+    );
+    let daemon = Setup::new()
+        .policy("openapi/finder.yaml", FINDER)
+        .policy("openapi/finder.toml", &source)
+        .edit("sandbox/orders.toml", "18080", &port)
+        .start()
+        .await;
+    for name in ["api_key", "API%5Fkey", "api_key[]"] {
+        let arguments = json!({ "filter": { name: "mine" } });
+        let reply = daemon.call("find", &arguments).await;
+        assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "{reply:#}");
+        let violation = &reply["error"]["details"]["violations"][0];
+        assert_eq!(violation["pointer"], "/filter", "{reply:#}");
+        assert!(violation["message"].as_str().unwrap().contains("`api_key`"), "{reply:#}");
+        let asked = request("find", &arguments.to_string());
+        let told = daemon.client().await.validate(asked).await.unwrap().into_inner();
+        assert!(!told.valid, "it is told before the call: {told:#?}");
+    }
+    assert_eq!(wild.heads(), Vec::<String>::new());
+    let reply = daemon.call("find", &json!({ "filter": { "colour": "red" } })).await;
+    assert_eq!(reply["data"]["found"], 1, "{reply:#}");
+    assert!(wild.heads()[0].starts_with("GET /find?colour=red "), "{:?}", wild.heads());
+}

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::text::Losses;
 use super::view::{self, Types, is_closed, join, list, properties, referred, required};
+use crate::catalog::number::compare_values;
 
 /// How deep references and `allOf` in one place are followed.
 const MAX_STEPS: usize = 32;
@@ -109,10 +110,10 @@ fn both(key: &str, one: &Value, other: &Value) -> Option<Value> {
             (*other == Value::Bool(false)).then(|| other.clone())
         }
         _ if key.starts_with("min") || key == "exclusiveMinimum" => {
-            (other.as_f64()? > one.as_f64()?).then(|| other.clone())
+            compare_values(other, one)?.is_gt().then(|| other.clone())
         }
         _ if key.starts_with("max") || key == "exclusiveMaximum" => {
-            (other.as_f64()? < one.as_f64()?).then(|| other.clone())
+            compare_values(other, one)?.is_lt().then(|| other.clone())
         }
         _ => None,
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::catalog::number::is_whole;
 use crate::pointer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -217,13 +218,6 @@ impl Types {
             Value::Object(_) => Self::OBJECT,
         }
     }
-}
-
-fn is_whole(number: &serde_json::Number) -> bool {
-    number.as_i64().is_some()
-        || number.as_u64().is_some()
-        || number.as_f64().is_some_and(|number| number.fract() == 0.0)
-        || number.to_string().trim_start_matches('-').bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Most schemas that are looked at to tell the types of one.

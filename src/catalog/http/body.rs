@@ -1,11 +1,14 @@
 //! Request bodies: arguments in, bytes and their media type out. JSON, forms, multipart, plain
 //! text and bytes (which a model passes as base64).
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::keys::Guard;
 use super::style::{self, scalar};
 use super::{Parameter, Place, Style};
 use crate::catalog::digest::short;
@@ -138,10 +141,14 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 
 impl Body {
     /// The body for these arguments; `None` when none is to be sent.
-    pub(super) fn build(&self, arguments: &Map<String, Value>) -> Result<Option<Content>, Error> {
+    pub(super) fn build(
+        &self,
+        arguments: &Map<String, Value>,
+        guard: &Guard<'_>,
+    ) -> Result<Option<Content>, Error> {
         match &self.shape {
             Shape::Whole(argument) => match arguments.get(argument) {
-                Some(value) => self.write_one(argument, value).map(Some),
+                Some(value) => self.write_one(argument, value, guard).map(Some),
                 None => Ok(None),
             },
             Shape::All => {
@@ -149,23 +156,34 @@ impl Body {
                     return Ok(None);
                 }
                 let fields: Vec<Field> = arguments.keys().map(|name| Field::plain(name)).collect();
-                self.write(&fields, arguments).map(Some)
+                self.write(&fields, arguments, (guard, false)).map(Some)
             }
             Shape::Fields(fields) => {
                 let any = fields.iter().any(|field| arguments.contains_key(&field.argument));
                 if !any && !self.required {
                     return Ok(None);
                 }
-                self.write(fields, arguments).map(Some)
+                self.write(fields, arguments, (guard, true)).map(Some)
             }
         }
     }
 
-    fn write(&self, fields: &[Field], arguments: &Map<String, Value>) -> Result<Content, Error> {
+    /// `declared` says that the names are the document's, not the caller's.
+    fn write(
+        &self,
+        fields: &[Field],
+        arguments: &Map<String, Value>,
+        (guard, declared): (&Guard<'_>, bool),
+    ) -> Result<Content, Error> {
         let given: Vec<(&Field, &Value)> = fields
             .iter()
             .filter_map(|field| Some((field, arguments.get(&field.argument)?)))
             .collect();
+        if matches!(self.format, Format::Form | Format::Multipart) {
+            for (field, _) in &given {
+                guard.check_field(&field.name, &field.argument, declared)?;
+            }
+        }
         match self.format {
             Format::Json | Format::Text | Format::Bytes => {
                 let object: Map<String, Value> = given
@@ -179,11 +197,13 @@ impl Body {
                 for (field, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
                     let parameter = field.parameter();
                     let own = style::query(&parameter, value)?;
-                    let others = fields.iter().map(|other| other.name.as_str());
+                    let others = fields.iter().map(|other| Cow::Borrowed(other.name.as_str()));
                     let others = others.filter(|name| *name != field.name);
                     if value.is_object() {
                         style::check_pairs(&parameter, &own, others)?;
                     }
+                    let name = style::encode(&field.name);
+                    guard.check((Place::Query, &name), &field.argument, &own)?;
                     pairs.extend(own);
                 }
                 Ok(self.content(pairs.join("&").into_bytes()))
@@ -192,19 +212,25 @@ impl Body {
         }
     }
 
-    fn write_one(&self, argument: &str, value: &Value) -> Result<Content, Error> {
+    fn write_one(
+        &self,
+        argument: &str,
+        value: &Value,
+        guard: &Guard<'_>,
+    ) -> Result<Content, Error> {
         let bytes = match self.format {
             Format::Json => value.to_string().into_bytes(),
-            Format::Text => scalar(value)
-                .map_or_else(|| value.to_string(), std::borrow::Cow::into_owned)
-                .into_bytes(),
+            Format::Text => {
+                scalar(value).map_or_else(|| value.to_string(), Cow::into_owned).into_bytes()
+            }
             Format::Bytes => decode(argument, value)?,
             Format::Form | Format::Multipart => {
                 let members = value
                     .as_object()
                     .ok_or_else(|| Error::argument(argument, "is a form and must be an object"))?;
                 let fields: Vec<Field> = members.keys().map(|name| Field::plain(name)).collect();
-                return self.write(&fields, members);
+                let written = self.write(&fields, members, (guard, false));
+                return written.map_err(|error| error.inside(argument));
             }
         };
         Ok(self.content(bytes))

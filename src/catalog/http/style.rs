@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 use super::{Parameter, Style};
@@ -124,6 +124,11 @@ pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, STRICT).to_string()
 }
 
+/// A name as it is read from a query.
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
 /// Literal text of a path template.
 pub(super) fn literal(text: &str) -> String {
     utf8_percent_encode(text, LITERAL).to_string()
@@ -172,12 +177,12 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
 pub(super) fn check_pairs<'n>(
     parameter: &Parameter,
     pairs: &[String],
-    others: impl Iterator<Item = &'n str>,
+    others: impl Iterator<Item = Cow<'n, str>>,
 ) -> Result<(), Error> {
-    let others: Vec<(&str, String)> = others.map(|other| (other, encode(other))).collect();
+    let others: Vec<Cow<'n, str>> = others.collect();
     for pair in pairs {
-        let name = pair.split('=').next().unwrap_or_default();
-        if let Some((other, _)) = others.iter().find(|(_, encoded)| encoded == name) {
+        let name = decode(pair.split('=').next().unwrap_or_default());
+        if let Some(other) = others.iter().find(|other| **other == name) {
             let reason =
                 format!("may have no member that is sent as `{other}`, which is another parameter");
             return Err(Error::argument(&parameter.argument, reason));

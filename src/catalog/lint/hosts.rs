@@ -3,6 +3,7 @@
 
 use url::Url;
 
+use crate::catalog::http::{Format, Shape, bound, is_same};
 use crate::catalog::{HttpTarget, Place, Placement, Target, Tool};
 
 /// A tool's server, with its host and port as a profile names them.
@@ -34,16 +35,12 @@ pub(super) fn overruled(tool: &Tool) -> Vec<String> {
     let Target::Http(target) = &tool.target else {
         return Vec::new();
     };
-    let Some((url, host, port)) = server(target) else {
+    let Some((url, host, _)) = server(target) else {
         return Vec::new();
     };
-    let bound =
-        tool.profile.secrets.iter().filter(|secret| {
-            secret.hosts.iter().any(|bound| bound.host == host && bound.port == port)
-        });
     let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
     let mut found = Vec::new();
-    for secret in bound {
+    for secret in bound(target, &tool.profile.secrets) {
         let name = &secret.name;
         if url.scheme() == "http" && !secret.plain_http && !loopback && host != "localhost" {
             found.push(format!(
@@ -52,15 +49,22 @@ pub(super) fn overruled(tool: &Tool) -> Vec<String> {
             ));
         }
         let taken = |place: Place, wire: &str| match &secret.place {
-            Placement::Query(own) => place == Place::Query && own.eq_ignore_ascii_case(wire),
+            Placement::Query(own) => place == Place::Query && is_same(place, own, wire),
             header => {
                 place == Place::Header
-                    && header.header().is_some_and(|own| own.eq_ignore_ascii_case(wire))
+                    && header.header().is_some_and(|own| is_same(place, own, wire))
             }
         };
         let arguments = target.parameters.iter().filter(|one| taken(one.place, &one.name));
         found.extend(arguments.map(|one| {
             format!("argument `{}` is never sent: secret `{name}` takes its place", one.argument)
+        }));
+        let fields = form_fields(target).filter(|(_, name)| taken(Place::Query, name));
+        found.extend(fields.map(|(argument, wire)| {
+            format!(
+                "calls that give argument `{argument}` are refused: secret `{name}` sets `{wire}`, and \
+                 servers read query and form as one"
+            )
         }));
         let fixed = target.headers.iter().filter(|(wire, _)| taken(Place::Header, wire));
         found.extend(fixed.map(|(wire, _)| {
@@ -68,4 +72,15 @@ pub(super) fn overruled(tool: &Tool) -> Vec<String> {
         }));
     }
     found
+}
+
+/// The fields of a form: argument, and name on the wire.
+fn form_fields(target: &HttpTarget) -> impl Iterator<Item = (&str, &str)> {
+    let form =
+        target.body.iter().filter(|body| matches!(body.format, Format::Form | Format::Multipart));
+    let fields = form.flat_map(|body| match &body.shape {
+        Shape::Fields(fields) => fields.as_slice(),
+        Shape::Whole(_) | Shape::All => &[],
+    });
+    fields.map(|field| (field.argument.as_str(), field.name.as_str()))
 }

@@ -16,12 +16,17 @@ pub(super) type Anchors = HashMap<(usize, String), Vec<String>>;
 impl Document {
     /// The schema of a file that bears this anchor.
     pub(super) fn anchor(&self, file: usize, name: &str) -> Result<Spot<'_>, String> {
-        let anchors = self.anchors.get_or_init(|| self.find_anchors());
-        match anchors.get(&(file, name.to_owned())).map(Vec::as_slice) {
-            Some([pointer]) => self.at(file, pointer).ok_or_else(|| "points at nothing".to_owned()),
-            Some(many) => Err(format!("names an anchor that {} schemas bear", many.len())),
-            None => Err("names an anchor that no schema bears".to_owned()),
+        match self.anchors_of(file, name) {
+            [pointer] => self.at(file, pointer).ok_or_else(|| "points at nothing".to_owned()),
+            [] => Err("names an anchor that no schema bears".to_owned()),
+            many => Err(format!("names an anchor that {} schemas bear", many.len())),
         }
+    }
+
+    /// Pointers of the schemas of a file that bear this anchor.
+    pub(super) fn anchors_of(&self, file: usize, name: &str) -> &[String] {
+        let anchors = self.anchors.get_or_init(|| self.find_anchors());
+        anchors.get(&(file, name.to_owned())).map_or(&[], Vec::as_slice)
     }
 
     /// What `$dynamicRef` or `$recursiveRef` (the `key`) of the schema at `from` leads to.
@@ -56,7 +61,7 @@ impl Document {
     }
 
     /// Everything that a place stands in, nearest first.
-    fn around<'a>(&'a self, from: &Spot<'a>) -> Vec<Spot<'a>> {
+    pub(super) fn around<'a>(&'a self, from: &Spot<'_>) -> Vec<Spot<'a>> {
         let mut found = Vec::new();
         let mut pointer = from.pointer.as_str();
         loop {
@@ -80,7 +85,7 @@ impl Document {
             || (spot.file > 0 && spot.pointer.is_empty())
     }
 
-    fn at(&self, file: usize, pointer: &str) -> Option<Spot<'_>> {
+    pub(super) fn at(&self, file: usize, pointer: &str) -> Option<Spot<'_>> {
         let value = self.root(file).pointer(pointer)?;
         Some(Spot::new(file, pointer, value))
     }

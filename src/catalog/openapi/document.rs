@@ -16,6 +16,7 @@ use super::extensions::Extensions;
 use super::plain;
 use super::refs::split;
 use super::remote::{Allowed, Fetcher, check_url};
+use super::resources::Resources;
 use super::yaml;
 use crate::catalog::digest::of_text;
 use crate::catalog::file::{Fault, MAX_FILE, join_inside, read_text};
@@ -97,6 +98,11 @@ pub(super) struct Document {
     /// Filled when first asked for.
     pub(super) anchors: OnceLock<Anchors>,
     pub(super) extensions: OnceLock<Extensions>,
+    pub(super) resources: OnceLock<Resources>,
+    /// Some schema may have an `$id`.
+    pub(super) names_schemas: bool,
+    /// Some schema may be what a `$dynamicRef` or a `$recursiveRef` leads to.
+    pub(super) is_dynamic: bool,
 }
 
 /// One file.
@@ -106,6 +112,21 @@ pub(super) struct File {
     value: Value,
     /// SHA-256 of its text in hex.
     digest: String,
+    names_schemas: bool,
+    is_dynamic: bool,
+}
+
+impl File {
+    fn new(name: Name, text: &str) -> Result<Self, Fault> {
+        Ok(Self {
+            name,
+            digest: of_text(text),
+            value: yaml::parse(text)?,
+            // A search of the text is far cheaper than a walk through what it holds.
+            names_schemas: text.contains("$id"),
+            is_dynamic: text.contains("$dynamicAnchor") || text.contains("$recursiveAnchor"),
+        })
+    }
 }
 
 /// What is left of the bounds while files are read.
@@ -135,7 +156,7 @@ impl Document {
                 (Name::Remote(url.clone()), text.map_err(|why| Fault::new("", why))?)
             }
         };
-        let file = File { name, digest: of_text(&text), value: yaml::parse(&text)? };
+        let file = File::new(name, &text)?;
         drop(text);
         let mut document = Self::from_file(file, allowed.clone())?;
         let fetcher = Fetcher::new(allowed);
@@ -147,11 +168,14 @@ impl Document {
         Ok(Self {
             version: version(&file.value)?,
             index: HashMap::from([(file.name.clone(), 0)]),
+            names_schemas: file.names_schemas,
+            is_dynamic: file.is_dynamic,
             files: vec![file],
             broken: HashMap::new(),
             allowed,
             anchors: OnceLock::new(),
             extensions: OnceLock::new(),
+            resources: OnceLock::new(),
         })
     }
 
@@ -175,9 +199,11 @@ impl Document {
                         let reason = format!("more than {MAX_FILES} files");
                         self.broken.insert(name, reason);
                     }
-                    Ok((value, digest)) => {
-                        self.index.insert(name.clone(), self.files.len());
-                        self.files.push(File { name, value, digest });
+                    Ok(file) => {
+                        self.index.insert(name, self.files.len());
+                        self.names_schemas |= file.names_schemas;
+                        self.is_dynamic |= file.is_dynamic;
+                        self.files.push(file);
                     }
                     Err(reason) => {
                         self.broken.insert(name, reason);
@@ -229,6 +255,14 @@ impl Document {
         self.files.get(file).map_or(&Value::Null, |file| &file.value)
     }
 
+    /// Where a file is; `folder` is where the document's own folder is taken to be.
+    pub(super) fn url(&self, file: usize, folder: &Url) -> Option<Url> {
+        match &self.files.get(file)?.name {
+            Name::Inside(path) => folder.join(&path.to_string_lossy()).ok(),
+            Name::Remote(url) => Some(url.clone()),
+        }
+    }
+
     /// A place as it stands in a message: the pointer, after the file when it is not the main one.
     pub(super) fn describe(&self, file: usize, pointer: &str) -> String {
         match self.files.get(file) {
@@ -269,7 +303,10 @@ fn gather<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         Value::Object(map) => {
             for (key, member) in map {
                 match member {
-                    Value::String(text) if key == "$ref" && !text.starts_with('#') => {
+                    Value::String(text)
+                        if matches!(key.as_str(), "$ref" | "$dynamicRef")
+                            && !text.starts_with('#') =>
+                    {
                         found.push(text);
                     }
                     // A discriminator's mapping names schemas too, some of them without a folder.
@@ -332,14 +369,13 @@ impl Document {
 }
 
 impl Reader<'_> {
-    fn load(&mut self, name: &Name) -> Result<(Value, String), String> {
+    fn load(&mut self, name: &Name) -> Result<File, String> {
         let text = match name {
             Name::Inside(path) => text_of(self.folder, path, &mut self.room)?,
             Name::Remote(url) => self.fetcher.fetch(url)?,
         };
-        let value =
-            yaml::parse(&text).map_err(|fault| format!("{}: {}", fault.place, fault.message))?;
-        Ok((value, of_text(&text)))
+        let file = File::new(name.clone(), &text);
+        file.map_err(|fault| format!("{}: {}", fault.place, fault.message))
     }
 }
 

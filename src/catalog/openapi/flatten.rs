@@ -68,13 +68,20 @@ fn add<'a>(
     fuel: usize,
 ) -> Option<()> {
     let fuel = fuel.checked_sub(1)?;
-    let schema = converter.document.follow_refs(schema.clone()).ok()?;
+    let beside = has_beside(converter, schema);
+    let schema = match beside {
+        true => schema.clone(),
+        false => converter.document.follow_refs(schema.clone()).ok()?,
+    };
     for (key, value) in schema.value.as_object()? {
         let plain = match key.as_str() {
             "type" => is_object_type(value),
             "properties" | "required" | "allOf" | "title" | "description" | "example"
             | "examples" | "deprecated" | "externalDocs" | "xml" | "readOnly" | "writeOnly"
             | "nullable" | "$id" | "$schema" | "$comment" | "format" => true,
+            "$ref" => beside,
+            // What stands there may be found by the way that leads here.
+            "$defs" | "definitions" | "$anchor" | "id" => !converter.document.is_dynamic,
             // The base of other schemas: a value may have their members too.
             "discriminator" => fuel + 1 < MAX_DEPTH || !converter.has_kinds(&schema),
             "additionalProperties" => *value == Value::Bool(false),
@@ -86,7 +93,7 @@ fn add<'a>(
             return None;
         }
     }
-    let whole = fuel + 1 == MAX_DEPTH && schema.value.get("allOf").is_none();
+    let whole = fuel + 1 == MAX_DEPTH && !beside && schema.value.get("allOf").is_none();
     flat.closed_part |= schema.value.get("additionalProperties").is_some() && !whole;
     let properties = converter.document.properties(&schema);
     for (name, member) in properties.iter().flat_map(Spot::members) {
@@ -107,7 +114,22 @@ fn add<'a>(
     for part in schema.get("allOf").iter().flat_map(Spot::items) {
         add(converter, &part, flat, fuel)?;
     }
-    Some(())
+    match schema.text("$ref").filter(|_| beside) {
+        Some(text) => {
+            let target = converter.document.resolve(&schema, text).ok()?;
+            add(converter, &target, flat, fuel)
+        }
+        None => Some(()),
+    }
+}
+
+/// Whether a schema says more beside its reference than what people read; only 3.1 heeds it.
+pub(super) fn has_beside<'a>(converter: &Converter<'a>, schema: &Spot<'a>) -> bool {
+    const READ: [&str; 7] =
+        ["$ref", "$comment", "summary", "title", "description", "example", "examples"];
+    let more = |key: &String| !READ.contains(&key.as_str()) && !key.starts_with("x-");
+    let members = schema.value.as_object().filter(|members| members.contains_key("$ref"));
+    converter.document.goes_by_id() && members.is_some_and(|members| members.keys().any(more))
 }
 
 fn is_object_type(value: &Value) -> bool {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::{self, Content, Kind, Need, Plan, kind};
+use super::flatten::has_beside;
 use super::names::Arguments;
 use super::parameters::{self, Declared};
 use super::placeholders;
@@ -72,13 +73,16 @@ pub(super) fn draft<'a>(
     let server = servers::choose(converter, [operation, item, root], settings)?;
     let schemes = security::needed(converter, operation);
     let declared = parameters::read(converter, item, operation, (method, path), &schemes)?;
-    let plan = match method {
+    let mut plan = match method {
         "GET" | "HEAD" => {
             no_body(converter, item, operation, method)?;
             None
         }
         _ => body::read(converter, item, operation, declared.is_empty())?,
     };
+    if let Some(plan) = &mut plan {
+        security::withhold(converter, plan, &schemes);
+    }
     let mut arguments = Arguments::new(wanted(&declared, plan.as_ref()));
     let mut input = Input::default();
     let mut parameters = Vec::new();
@@ -106,6 +110,7 @@ pub(super) fn draft<'a>(
             parameters,
             headers,
             body,
+            keys: security::keys(&schemes),
             manner: Box::default(),
         },
         digest: String::new(),
@@ -197,6 +202,7 @@ fn add_body<'a>(
         Content::All(schema) => {
             let target = converter.document.follow_refs(schema.clone())?;
             let whole = match converter.has_kinds(&target) {
+                _ if has_beside(converter, schema) => converter.convert(schema)?,
                 true => converter.kinds(&target)?,
                 false => converter.convert(&target)?,
             };

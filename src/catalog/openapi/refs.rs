@@ -103,6 +103,18 @@ impl Document {
 
     /// The place that a reference standing at `from` points at.
     pub(super) fn resolve<'a>(&'a self, from: &Spot<'a>, text: &str) -> Result<Spot<'a>, Reason> {
+        let by_id = || self.by_id(from, text);
+        if self.goes_by_id()
+            && let Some(found) = by_id()
+        {
+            return Ok(found);
+        }
+        // What leads nowhere may be meant as an older draft has it.
+        self.in_file(from, text)
+            .or_else(|reason| by_id().or_else(|| self.by_old_id(from, text)).ok_or(reason))
+    }
+
+    fn in_file<'a>(&'a self, from: &Spot<'a>, text: &str) -> Result<Spot<'a>, Reason> {
         let fail = |why: &str| {
             Reason::new(
                 self.describe(from.file, &from.pointer),
@@ -117,11 +129,17 @@ impl Document {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return self.anchor(file, &fragment).map_err(|why| fail(&why));
         }
-        self.walk(file, &fragment, MAX_CHAIN).ok_or_else(|| fail("points at nothing"))
+        let root = Spot::new(file, "", self.root(file));
+        self.walk(root, &fragment).ok_or_else(|| fail("points at nothing"))
     }
 
-    fn walk(&self, file: usize, fragment: &str, fuel: usize) -> Option<Spot<'_>> {
-        let mut at = Spot::new(file, "", self.root(file));
+    /// The place that a pointer leads to from another.
+    pub(super) fn walk<'a>(&'a self, from: Spot<'a>, fragment: &str) -> Option<Spot<'a>> {
+        self.walk_on(from, fragment, MAX_CHAIN)
+    }
+
+    fn walk_on<'a>(&'a self, from: Spot<'a>, fragment: &str, fuel: usize) -> Option<Spot<'a>> {
+        let mut at = from;
         for part in fragment.split('/').skip(1) {
             let key = pointer::unescape(part);
             at = match self.step(&at, &key) {
@@ -132,7 +150,8 @@ impl Document {
                     let target = self.find(at.file, reference).ok()?;
                     let (_, inner) = split(reference);
                     let inner = percent_decode_str(inner).decode_utf8().ok()?;
-                    let target = self.walk(target, &inner, fuel.checked_sub(1)?)?;
+                    let root = Spot::new(target, "", self.root(target));
+                    let target = self.walk_on(root, &inner, fuel.checked_sub(1)?)?;
                     self.step(&target, &key)?
                 }
             };

@@ -5,6 +5,7 @@ mod closed;
 mod keyword;
 mod kinds;
 mod lists;
+mod scope;
 mod unions;
 mod value;
 
@@ -13,10 +14,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value};
 
 use super::document::{Document, Version};
+use super::flatten::has_beside;
 use super::refs::Spot;
 use super::report::{Note, Reason};
 use crate::pointer;
 use closed::Closing;
+use scope::Scope;
 
 /// Most schemas, counted with everything inside them, that one tool may need.
 const MAX_SCHEMAS: usize = 50_000;
@@ -51,13 +54,17 @@ enum Form {
     Open,
 }
 
+/// A schema as it is reached: its place, how it is taken, and what names stand for in it.
+type Reached = (usize, String, Form, Scope);
+
 /// Converts the schemas of one tool.
 pub(super) struct Converter<'a> {
     pub(super) document: &'a Document,
     direction: Direction,
-    names: HashMap<(usize, String, Form), String>,
+    names: HashMap<Reached, String>,
     taken: HashSet<String>,
-    queue: VecDeque<(String, Spot<'a>, Form)>,
+    queue: VecDeque<(String, Spot<'a>, Form, Scope)>,
+    scope: Scope,
     count: usize,
     /// Most bytes of JSON text that referenced schemas may take.
     room: usize,
@@ -85,6 +92,7 @@ impl<'a> Converter<'a> {
             names: HashMap::new(),
             taken: HashSet::new(),
             queue: VecDeque::new(),
+            scope: Scope::new(),
             count: 0,
             room,
             offers_keys: false,
@@ -94,6 +102,14 @@ impl<'a> Converter<'a> {
 
     /// Converts one schema; what it refers to is converted by [`Self::finish`].
     pub(super) fn convert(&mut self, spot: &Spot<'a>) -> Result<Value, Reason> {
+        let within = self.scope_in(spot);
+        let around = std::mem::replace(&mut self.scope, within);
+        let made = self.convert_here(spot);
+        self.scope = around;
+        made
+    }
+
+    fn convert_here(&mut self, spot: &Spot<'a>) -> Result<Value, Reason> {
         self.tally(spot)?;
         match spot.value {
             Value::Bool(all) => Ok(Value::Bool(*all)),
@@ -118,12 +134,13 @@ impl<'a> Converter<'a> {
     pub(super) fn finish(&mut self, operation: &Spot<'_>) -> Result<Map<String, Value>, Reason> {
         let mut defs = Map::new();
         let (mut left, mut open) = (self.room, 0_usize);
-        while let Some((name, spot, form)) = self.queue.pop_front() {
+        while let Some((name, spot, form, scope)) = self.queue.pop_front() {
             if left == 0 {
                 open += 1;
                 defs.insert(name, stub(&spot));
                 continue;
             }
+            self.scope = scope;
             let schema = match form {
                 Form::Own => self.own(&spot)?,
                 Form::Kinds => self.kinds(&spot)?,
@@ -132,6 +149,7 @@ impl<'a> Converter<'a> {
             left = left.saturating_sub(length(&schema) + name.len());
             defs.insert(name, schema);
         }
+        self.scope.clear();
         if open > 0 {
             let message = format!(
                 "refers to schemas of more than {} bytes; the {open} that are reached last take any \
@@ -211,7 +229,8 @@ impl<'a> Converter<'a> {
                     return self.document.resolve(spot, text).map(Some);
                 }
                 Some(Value::String(text)) => {
-                    return self.document.dynamic(spot, key, text).map(Some);
+                    let found = self.document.dynamic(spot, key, text)?;
+                    return Ok(Some(self.outermost(key, found)));
                 }
                 Some(_) => {
                     return Err(self.reason(spot, format!("has a `{key}` that is not text")));
@@ -228,7 +247,11 @@ impl<'a> Converter<'a> {
         target: Spot<'a>,
     ) -> Result<Value, Reason> {
         let target = self.target(target)?;
-        let form = if self.has_kinds(&target) { Form::Kinds } else { Form::Own };
+        let form = match self.has_kinds(&target) {
+            _ if has_beside(self, spot) && self.closing(spot) != Closing::Own => Form::Open,
+            true => Form::Kinds,
+            false => Form::Own,
+        };
         let mut out = if is_leaf(target.value) && form == Form::Own {
             self.convert(&target)?
         } else {
@@ -286,7 +309,8 @@ impl<'a> Converter<'a> {
 
     /// The name in `$defs` of a referenced schema.
     fn name(&mut self, target: &Spot<'a>, form: Form) -> String {
-        let key = (target.file, target.pointer.clone(), form);
+        let scope = self.scope_in(target);
+        let key = (target.file, target.pointer.clone(), form, scope.clone());
         if let Some(name) = self.names.get(&key) {
             return name.clone();
         }
@@ -311,7 +335,7 @@ impl<'a> Converter<'a> {
             number += 1;
         }
         self.names.insert(key, name.clone());
-        self.queue.push_back((name.clone(), target.clone(), form));
+        self.queue.push_back((name.clone(), target.clone(), form, scope));
         name
     }
 

@@ -3,9 +3,11 @@
 
 use serde_json::Value;
 
+use super::body::{Content, Plan};
 use super::refs::Spot;
 use super::report::Note;
 use super::schema::Converter;
+use crate::catalog::http::{Format, Key, Place, is_same};
 
 /// One scheme that an operation may need.
 #[derive(Debug)]
@@ -21,12 +23,25 @@ impl Scheme<'_> {
             .then(|| Some((self.spot.text("in")?, self.spot.text("name")?)))?
     }
 
-    /// Whether a parameter is the key itself.
+    /// Where the key stands, and its name.
+    fn place_of_key(&self) -> Option<(Place, &str)> {
+        let (place, name) = self.key()?;
+        let known = [Place::Query, Place::Header, Place::Cookie];
+        Some((known.into_iter().find(|known| known.as_str() == place)?, name))
+    }
+
+    /// Whether a parameter is the key itself, or one that a server may take for it.
     pub(super) fn is(&self, parameter: &Spot<'_>) -> bool {
         let named = parameter.text("in").zip(parameter.text("name"));
-        self.key().zip(named).is_some_and(|((place, name), (other, own))| {
-            place == other && (name == own || place == "header" && name.eq_ignore_ascii_case(own))
+        self.place_of_key().zip(named).is_some_and(|((place, name), (other, own))| {
+            place.as_str() == other && is_same(place, name, own)
         })
+    }
+
+    /// Whether a form's field would be read as the key: servers put query and form together.
+    fn is_field(&self, own: &str) -> bool {
+        let key = self.place_of_key();
+        key.is_some_and(|(place, name)| place == Place::Query && is_same(place, name, own))
     }
 
     /// What is said of such a parameter.
@@ -47,7 +62,7 @@ impl Scheme<'_> {
             (_, Some(("query", name))) => format!("query = \"{name}\""),
             (_, Some(("header", name))) => format!("header = {{ name = \"{name}\" }}"),
             (_, Some((_, name))) => {
-                return format!("its cookie `{name}` cannot be bound as a secret");
+                format!("header = {{ name = \"Cookie\", prefix = \"{name}=\" }}")
             }
             ("http", _) if scheme == "basic" => "basic = { user = \"USER\" }".to_owned(),
             ("basic", _) => "basic = { user = \"USER\" }".to_owned(),
@@ -122,4 +137,37 @@ pub(super) fn tell<'a>(
     let verb = if free { "may be given a key" } else { "needs a key" };
     let place = converter.document.describe(demands.file, &demands.pointer);
     Some(Note::new(place, format!("{verb} of security scheme {}", all.join("; or "))))
+}
+
+/// The keys that no argument may set.
+pub(super) fn keys(schemes: &[Scheme<'_>]) -> Vec<Key> {
+    let key = |scheme: &Scheme<'_>| {
+        let (place, name) = scheme.place_of_key()?;
+        Some(Key { place, name: name.to_owned(), scheme: scheme.name.to_owned() })
+    };
+    schemes.iter().filter_map(key).collect()
+}
+
+/// Takes the fields of a form that are a scheme's key out of it, unless they are offered.
+pub(super) fn withhold<'a>(
+    converter: &mut Converter<'a>,
+    plan: &mut Plan<'a>,
+    schemes: &[Scheme<'a>],
+) {
+    if converter.offers_keys || !matches!(plan.format, Format::Form | Format::Multipart) {
+        return;
+    }
+    let Content::Fields(flat, written) = &mut plan.content else {
+        return;
+    };
+    let key = |name: &str| schemes.iter().find(|scheme| scheme.is_field(name));
+    for (name, spot) in &flat.members {
+        if let Some(scheme) = key(name) {
+            let message = format!("is sent as the query is read, and {}", scheme.left_out());
+            converter.note(spot, "", message);
+        }
+    }
+    flat.members.retain(|(name, _)| key(name).is_none());
+    flat.required.retain(|name| key(name).is_none());
+    written.retain(|field| key(&field.name).is_none());
 }

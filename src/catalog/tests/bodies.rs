@@ -140,9 +140,9 @@ fn a_form_of_any_members_takes_objects_only() {
         );
         let found = only(&one("3.0.3", "POST /x", &operation));
         assert_eq!(found.draft.input_schema["properties"]["body"]["type"], json!("object"));
-        let sent = found.draft.target.request(&json!({"body": {"a": "x y"}})).unwrap();
+        let sent = found.draft.target.request(&json!({"body": {"a": "x y"}}), &[]).unwrap();
         assert_eq!(body(&sent), "a=x%20y");
-        assert!(found.draft.target.request(&json!({"body": ["x"]})).is_err());
+        assert!(found.draft.target.request(&json!({"body": ["x"]}), &[]).is_err());
     }
 }
 

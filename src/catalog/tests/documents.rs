@@ -120,7 +120,7 @@ paths:
     let (found, _) = read_with(text, &Settings::default());
     let urls: Vec<String> = found
         .iter()
-        .map(|one| one.draft.target.request(&serde_json::json!({})).unwrap().url)
+        .map(|one| one.draft.target.request(&serde_json::json!({}), &[]).unwrap().url)
         .collect();
     assert_eq!(
         urls,
@@ -147,7 +147,7 @@ fn relative_servers_need_a_location() {
         ("", "https://gw.example/items"),
     ] {
         let (found, _) = read_with(&text(servers), &settings);
-        assert_eq!(found[0].draft.target.request(&serde_json::json!({})).unwrap().url, wanted);
+        assert_eq!(found[0].draft.target.request(&serde_json::json!({}), &[]).unwrap().url, wanted);
     }
     for servers in [
         "servers: [{url: /shop}]",

@@ -184,7 +184,7 @@ properties.id = { type = 'string' }\nproperties.limit = { type = 'integer' }\npr
     let Target::Http(target) = &catalog.get("t").unwrap().target else {
         panic!("an http tool");
     };
-    let request = target.request(&json!({"id": "a/b", "limit": 5, "trace": "x"})).unwrap();
+    let request = target.request(&json!({"id": "a/b", "limit": 5, "trace": "x"}), &[]).unwrap();
     assert_eq!(request.url, "https://shop.example/api/a%2Fb/orders?limit=5");
     assert!(request.headers.contains(&("X-Trace".to_owned(), "x".to_owned())));
     assert!(request.headers.contains(&("x-version".to_owned(), "2".to_owned())));
@@ -194,7 +194,7 @@ properties.id = { type = 'string' }\nproperties.limit = { type = 'integer' }\npr
     let Target::Http(target) = &catalog.get("t").unwrap().target else {
         panic!("an http tool");
     };
-    let request = target.request(&json!({"id": "a", "limit": 5})).unwrap();
+    let request = target.request(&json!({"id": "a", "limit": 5}), &[]).unwrap();
     assert_eq!(super::body(&request), r#"{"limit":5}"#);
     for (from, to, wanted) in [
         ("https://shop.example", "https://{id}.example", "host"),

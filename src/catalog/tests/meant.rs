@@ -83,7 +83,7 @@ fn placeholders_of_other_routers_are_read_as_the_declared_parameter() {
         );
         let found = only(&text);
         assert_eq!(found.draft.input_schema["properties"]["id"]["type"], json!("integer"));
-        let sent = found.draft.target.request(&json!({"id": 123})).unwrap();
+        let sent = found.draft.target.request(&json!({"id": 123}), &[]).unwrap();
         assert!(sent.url.ends_with("/x/123"), "{}", sent.url);
         assert!(notes(&text).contains("is taken as"));
     }

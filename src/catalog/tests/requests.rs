@@ -309,7 +309,7 @@ fn no_template_brace_ever_leaves() {
                 .iter()
                 .map(|name| (name.as_str().unwrap().to_owned(), json!("v")))
                 .collect();
-            one.draft.target.request(&Value::Object(arguments)).unwrap().url
+            one.draft.target.request(&Value::Object(arguments), &[]).unwrap().url
         })
         .collect();
     let base = "https://api.example/v1";
@@ -340,7 +340,7 @@ static LINES: LazyLock<HttpTarget> = LazyLock::new(|| {
 proptest! {
     #[test]
     fn any_path_value_stays_one_segment_and_reads_back(value in "\\PC{1,40}|[./%\\\\]{1,6}") {
-        match SEGMENT.request(&json!({ "v": value })) {
+        match SEGMENT.request(&json!({ "v": value }), &[]) {
             Ok(request) => {
                 let url = url::Url::parse(&request.url).unwrap();
                 let segments: Vec<&str> = url.path_segments().unwrap().collect();
@@ -355,7 +355,7 @@ proptest! {
 
     #[test]
     fn any_header_or_cookie_value_stays_one_line(value in any::<String>()) {
-        if let Ok(request) = LINES.request(&json!({ "H": value, "c": value })) {
+        if let Ok(request) = LINES.request(&json!({ "H": value, "c": value }), &[]) {
             for (_, value) in &request.headers {
                 prop_assert!(!value.contains(['\r', '\n', '\0']));
             }

@@ -140,7 +140,8 @@ fn a_union_of_objects_alone_is_the_whole_input() {
     let found = only(&document);
     assert_eq!(found.draft.input_schema["type"], "object");
     assert_eq!(found.draft.input_schema["oneOf"].as_array().unwrap().len(), 2);
-    let request = found.draft.target.request(&json!({"byName": {"x": {"field": "a"}}})).unwrap();
+    let request =
+        found.draft.target.request(&json!({"byName": {"x": {"field": "a"}}}), &[]).unwrap();
     assert_eq!(super::body(&request), r#"{"byName":{"x":{"field":"a"}}}"#);
 }
 

@@ -37,7 +37,7 @@ fn lists_are_written_by_their_collection_format() {
     assert!(report.remarks[0].message.contains("Swagger 2.0"), "{:?}", report.remarks);
     let arguments = json!({"key": ["a/b", "c"], "ids": [1, 2], "tags": ["a", "b"],
         "cols": ["x", "y"], "words": ["p", "q"], "cells": ["r", "s"], "X-Kinds": ["m", "n"]});
-    let request = found[0].draft.target.request(&arguments).unwrap();
+    let request = found[0].draft.target.request(&arguments, &[]).unwrap();
     assert_eq!(
         request.url,
         "https://old.example/v1/find/a%2Fb,c?ids=1,2&tags=a&tags=b&cols=x%7Cy&words=p%20q&cells=r%09s"
@@ -54,7 +54,7 @@ fn a_body_parameter_is_the_body_whatever_its_name() {
     let schema = &found.draft.input_schema;
     assert_eq!(schema["required"], json!(["n"]));
     assert_eq!(schema["properties"]["age"]["type"], json!(["integer", "null"]));
-    let request = found.draft.target.request(&json!({"n": "Mimi"})).unwrap();
+    let request = found.draft.target.request(&json!({"n": "Mimi"}), &[]).unwrap();
     assert_eq!(body(&request), r#"{"n":"Mimi"}"#);
     assert_eq!(header(&request, "content-type"), Some("application/json"));
     assert_eq!(header(&request, "accept"), Some("application/json"));
@@ -69,8 +69,8 @@ fn a_body_parameter_of_the_path_and_one_by_reference_count_too() {
     assert_eq!(found.len(), 2, "{report:#?}");
     let put = found.iter().find(|one| one.name == "other").unwrap();
     let post = found.iter().find(|one| one.name == "op").unwrap();
-    assert_eq!(body(&post.draft.target.request(&json!({"a": 1})).unwrap()), r#"{"a":1}"#);
-    assert_eq!(body(&put.draft.target.request(&json!({"body": ["z"]})).unwrap()), r#"["z"]"#);
+    assert_eq!(body(&post.draft.target.request(&json!({"a": 1}), &[]).unwrap()), r#"{"a":1}"#);
+    assert_eq!(body(&put.draft.target.request(&json!({"body": ["z"]}), &[]).unwrap()), r#"["z"]"#);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_vendors_write_wrongly_is_adapted_and_told() {
         "paths: {/x: {get: {operationId: op, parameters: [{name: q, in: formData, type: string}, {name: b, in: body, schema: {type: object}}]}}}\n",
     );
     let (found, report) = read(&text);
-    let request = found[0].draft.target.request(&json!({"q": "1"})).unwrap();
+    let request = found[0].draft.target.request(&json!({"q": "1"}), &[]).unwrap();
     assert!(request.url.ends_with("/x?q=1") && request.body_base64.is_none());
     assert_eq!(report.imported[0].adapted.iter().filter(|n| n.message.contains("GET")).count(), 2);
 }

@@ -257,3 +257,19 @@ fn merge_keys_give_what_is_not_there_yet() {
     assert_eq!(read["c"], json!({"x": 5, "y": 2, "z": 4}));
     assert_eq!(read["d"], json!({"<<": 1}));
 }
+
+#[test]
+fn bounds_beyond_a_float_are_held_against_defaults_exactly() {
+    let schema = |default: &str| {
+        let bounds =
+            format!("{{type: integer, maximum: 18446744073709551616, default: {default}}}");
+        argument("3.0.3", &bounds)
+    };
+    let (kept, notes) = schema("18446744073709551616");
+    assert_eq!(kept["default"].to_string(), "18446744073709551616");
+    assert_eq!(kept["maximum"].to_string(), "18446744073709551616");
+    assert!(notes.is_empty(), "{notes:?}");
+    let (left, notes) = schema("18446744073709551617");
+    assert_eq!(left["default"], serde_json::Value::Null);
+    assert!(notes[0].contains("does not fit"), "{notes:?}");
+}

@@ -19,6 +19,7 @@ fn http_tool() -> Tool {
         parameters: Vec::new(),
         headers: Vec::new(),
         body: None,
+        keys: Vec::new(),
         manner: Box::default(),
     });
     tool

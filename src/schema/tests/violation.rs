@@ -101,6 +101,52 @@ fn alternatives_are_collapsed_to_the_nearest() {
 }
 
 #[test]
+fn alternatives_that_demand_other_members_are_all_named() {
+    let text = || json!({"type": "string"});
+    let by = |keyword: &str, lists: &[&[&str]]| {
+        let branches: Vec<Value> = lists.iter().map(|list| json!({"required": list})).collect();
+        json!({"type": "object", "additionalProperties": false, keyword: branches,
+            "properties": {"sku": text(), "ean": text(), "shop": text(), "shelf": text()}})
+    };
+    let cases = [
+        (by("anyOf", &[&["sku"], &["ean"]]), "must have `sku` or `ean`"),
+        (by("oneOf", &[&["sku"], &["ean"]]), "must have `sku` or `ean`, and only one of them"),
+        (by("anyOf", &[&["shop", "shelf"], &["ean"]]), "must have `shop` and `shelf`, or `ean`"),
+    ];
+    for (schema, wanted) in cases {
+        let error = check(schema.clone(), "{}").unwrap_err();
+        let found = violations(&error);
+        assert_eq!((found.len(), found[0].pointer.as_str()), (1, ""));
+        assert_eq!(found[0].message, format!("the value as a whole {wanted}"));
+        assert_eq!(found[0].kind, "required");
+        assert!(found[0].expected.to_string().contains("required"), "{}", found[0].expected);
+        let inner = check(one(schema), r#"{"v":{}}"#).unwrap_err();
+        assert_eq!(violations(&inner)[0].message, format!("`/v` {wanted}"));
+    }
+    // What is given already need not be named.
+    let halfway = by("anyOf", &[&["shop", "shelf"], &["ean", "shop"]]);
+    let said = message(halfway, r#"{"shop":"a"}"#);
+    assert_eq!(said, "the value as a whole must have `shelf` or `ean`");
+    let both = by("oneOf", &[&["sku"], &["ean"]]);
+    let said = message(both, r#"{"sku":"a","ean":"b"}"#);
+    assert!(said.ends_with("but fits several: give only one of `sku`, `ean`"), "{said}");
+}
+
+#[test]
+fn an_alternative_without_its_tag_is_named_with_it() {
+    let shape = |kind: &str, size: &str| {
+        json!({"type": "object", "required": ["kind", size],
+            "properties": {"kind": {"const": kind}, size: {"type": "number"}}})
+    };
+    let shapes = json!({"oneOf": [shape("circle", "radius"), shape("square", "side")]});
+    let said = message(one(shapes.clone()), r#"{"v":{}}"#);
+    let wanted = "`/v` must have `kind` (`circle`) and `radius`, or `kind` (`square`) and `side`";
+    assert_eq!(said, wanted);
+    let said = message(one(shapes), r#"{"v":{"kind":"square"}}"#);
+    assert_eq!(said, "`/v/side` is missing: a number", "the tag says which one is meant");
+}
+
+#[test]
 fn healed_places_are_not_reported() {
     let schema = json!({"type": "object", "properties": {
         "limit": {"type": "integer"}, "status": {"enum": ["open", "closed"]}}});

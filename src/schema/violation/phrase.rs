@@ -232,7 +232,7 @@ fn bounded(value: &Value) -> Value {
     }
 }
 
-fn value_text(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{}`", shorten(text)),
         other => format!("`{}`", shorten(&other.to_string())),

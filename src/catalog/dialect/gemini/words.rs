@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Dialect, patterns};
 use crate::catalog::dialect::text::{self, Losses};
 use crate::catalog::dialect::view::{self, Types};
+use crate::catalog::number::compare_values;
 
 /// Formats that are kept, by type.
 const FORMATS: [(&str, &[&str]); 3] = [
@@ -137,8 +138,7 @@ fn listed(
     text::add(schema, &[format!("Only {}.", text::listed(&fitting))]);
     if matches!(name, "integer" | "number") {
         let by = |one: &&Value, two: &&Value| {
-            let number = |value: &Value| value.as_f64().unwrap_or_default();
-            number(one).total_cmp(&number(two))
+            compare_values(one, two).unwrap_or(std::cmp::Ordering::Equal)
         };
         let bounds =
             [("minimum", fitting.iter().min_by(by)), ("maximum", fitting.iter().max_by(by))];

@@ -7,6 +7,7 @@ use super::{OMIT, Restorer, decode, item_of, listed};
 use crate::call::Dialect;
 use crate::catalog::dialect::copy::is_nullable;
 use crate::catalog::dialect::view::{Types, enumerated, list, properties, referred, required};
+use crate::catalog::number::compare;
 
 /// Items of a list that are compared.
 const MAX_ITEMS: usize = 32;
@@ -108,9 +109,7 @@ impl Restorer<'_> {
 /// Whether two values are one, however their numbers are spelled.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other || one.as_f64() == other.as_f64()
-        }
+        (Value::Number(one), Value::Number(other)) => compare(one, other).is_eq(),
         _ => one == other,
     }
 }

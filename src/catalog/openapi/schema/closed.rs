@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Converter, Form, Work};
+use crate::catalog::openapi::flatten::has_beside;
 use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
 
@@ -84,6 +85,7 @@ impl<'a> Converter<'a> {
     /// Whether a composition must be closed as a whole.
     pub(super) fn closing(&self, spot: &Spot<'a>) -> Closing {
         let composed = ["allOf", "anyOf", "oneOf"].iter().any(|key| spot.value.get(*key).is_some());
+        let composed = composed || has_beside(self, spot);
         if !composed || spot.value.get("unevaluatedProperties").is_some() {
             return Closing::Own;
         }
@@ -98,9 +100,12 @@ impl<'a> Converter<'a> {
     fn part_of(&self, spot: &Spot<'a>, depth: usize, looks: &mut usize) -> Part<'a> {
         let mut part = Part::default();
         *looks = looks.saturating_sub(1);
-        let (Some(depth), Ok(spot)) =
-            (depth.checked_sub(1), self.document.follow_refs(spot.clone()))
-        else {
+        let beside = has_beside(self, spot);
+        let followed = match beside {
+            true => Ok(spot.clone()),
+            false => self.document.follow_refs(spot.clone()),
+        };
+        let (Some(depth), Ok(spot)) = (depth.checked_sub(1), followed) else {
             return part;
         };
         if *looks == 0 {
@@ -120,6 +125,9 @@ impl<'a> Converter<'a> {
                 _ => part.unions.push(parts),
             }
         }
+        let reference = spot.text("$ref").filter(|_| beside);
+        let target = reference.and_then(|text| self.document.resolve(&spot, text).ok());
+        part.all.extend(target.map(|target| self.part_of(&target, depth, looks)));
         part
     }
 
@@ -131,8 +139,12 @@ impl<'a> Converter<'a> {
         match self.pointed(item, source)? {
             Some(target) => {
                 let target = self.target(target)?;
-                match target.value.as_object().is_some_and(|map| !map.contains_key("$ref")) {
-                    true => Ok(self.named(&target, Form::Open)),
+                let plain = target.value.as_object().is_some_and(|map| !map.contains_key("$ref"));
+                match plain || has_beside(self, &target) {
+                    true => {
+                        let reference = self.named(&target, Form::Open);
+                        self.with_beside((item, source), reference, true)
+                    }
                     false => self.convert(item),
                 }
             }
@@ -141,6 +153,19 @@ impl<'a> Converter<'a> {
                 self.object_in(item, source, true).map(Value::Object)
             }
         }
+    }
+
+    /// A reference with what stands beside it, which 3.1 heeds.
+    pub(super) fn with_beside(
+        &mut self,
+        (item, source): (&Spot<'a>, &'a Map<String, Value>),
+        mut reference: Value,
+        open: bool,
+    ) -> Result<Value, Reason> {
+        if let Some(map) = reference.as_object_mut().filter(|_| has_beside(self, item)) {
+            map.extend(self.object_in(item, source, open)?);
+        }
+        Ok(reference)
     }
 
     /// Takes the closed parts' own doors away, and closes the whole where it is to be.

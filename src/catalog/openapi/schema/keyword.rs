@@ -4,6 +4,7 @@
 use serde_json::{Map, Number, Value, json};
 
 use super::{Converter, Direction, SENSITIVE, Work, is_sensitive};
+use crate::catalog::number::is_positive;
 use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
 use crate::catalog::pattern::{Pattern, judge, literal};
@@ -316,10 +317,6 @@ pub(super) fn add_all(out: &mut Map<String, Value>, more: Vec<Value>) {
             out.insert("allOf".to_owned(), Value::Array(more));
         }
     }
-}
-
-fn is_positive(number: &Number) -> bool {
-    number.as_f64().is_some_and(|value| value > 0.0)
 }
 
 /// Reads `10` and `10.0`.

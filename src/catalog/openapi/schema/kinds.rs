@@ -48,7 +48,8 @@ impl<'a> Converter<'a> {
             let target = self.target(target)?;
             if self.has_kinds(&target) {
                 self.tally(item)?;
-                return Ok(self.named(&target, Form::Own));
+                let reference = self.named(&target, Form::Own);
+                return self.with_beside((item, source), reference, false);
             }
         }
         self.convert(item)

@@ -33,6 +33,7 @@ impl<'a> Converter<'a> {
                 let parts: Result<_, Reason> = parts.iter().map(|part| self.part(part)).collect();
                 add_all(&mut work.out, parts?);
             }
+            "disallow" => self.disallow(work, &spot)?,
             "not"
             | "if"
             | "then"
@@ -86,6 +87,26 @@ impl<'a> Converter<'a> {
             schemas.insert(name.to_owned(), self.convert(&member)?);
         }
         work.out.insert(key.to_owned(), Value::Object(schemas));
+        Ok(())
+    }
+
+    /// What draft 3 forbids: types by their names, and schemas.
+    fn disallow(&mut self, work: &mut Work<'_, 'a>, spot: &Spot<'a>) -> Result<(), Reason> {
+        self.note(work.spot, "disallow", "is of an old draft; taken as `not`");
+        let listed = match spot.value {
+            Value::Array(_) => spot.items().collect(),
+            _ => vec![spot.clone()],
+        };
+        let mut never = Vec::new();
+        for one in listed {
+            never.push(match one.value {
+                Value::String(name) => serde_json::json!({ "type": name }),
+                _ => self.convert(&one)?,
+            });
+        }
+        let never = never.into_iter().filter(|one| one.get("type") != Some(&"any".into()));
+        let never = never.map(|one| serde_json::json!({ "not": one })).collect();
+        add_all(&mut work.out, never);
         Ok(())
     }
 

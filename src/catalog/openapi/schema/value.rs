@@ -1,9 +1,12 @@
 //! Values inside schemas: enums, defaults and examples. A value that contradicts its own schema is
 //! mended where only one reading is possible, and left out otherwise.
 
-use serde_json::{Number, Value, json};
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
 
 use super::{Converter, Work};
+use crate::catalog::number::{compare_values, is_whole};
 
 /// Longest example, as JSON text, that is kept.
 const MAX_EXAMPLE: usize = 512;
@@ -153,12 +156,6 @@ pub(super) fn is_type(value: &Value, name: &str) -> bool {
     }
 }
 
-fn is_whole(number: &Number) -> bool {
-    number.as_i64().is_some()
-        || number.as_u64().is_some()
-        || number.as_f64().is_some_and(|value| value.fract() == 0.0)
-}
-
 /// The same value in one of these types, when it has exactly one such reading.
 fn mend(value: &Value, types: &[String]) -> Option<Value> {
     let wants = |name: &str| types.iter().any(|known| known == name);
@@ -185,12 +182,12 @@ fn holds(value: &Value, schema: &serde_json::Map<String, Value>) -> bool {
     {
         return false;
     }
-    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    if let Some(number) = value.as_f64() {
-        return bound("minimum").is_none_or(|low| number >= low)
-            && bound("maximum").is_none_or(|high| number <= high)
-            && bound("exclusiveMinimum").is_none_or(|low| number > low)
-            && bound("exclusiveMaximum").is_none_or(|high| number < high);
+    let beside = |key: &str| schema.get(key).and_then(|bound| compare_values(value, bound));
+    if value.is_number() {
+        return beside("minimum").is_none_or(Ordering::is_ge)
+            && beside("maximum").is_none_or(Ordering::is_le)
+            && beside("exclusiveMinimum").is_none_or(Ordering::is_gt)
+            && beside("exclusiveMaximum").is_none_or(Ordering::is_lt);
     }
     if let Some(text) = value.as_str() {
         let count = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
