@@ -152,6 +152,7 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
     let mut paths = Vec::new();
     files(Path::new(&folder), &mut paths);
     let (mut tools, mut strict, mut wrong) = (0, 0, Vec::new());
+    let mut sizes = Vec::new();
     for path in paths {
         let mut settings = Settings::default();
         settings.servers.server = Some("https://api.example/v1".to_owned());
@@ -163,6 +164,9 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
             for dialect in Dialect::ALL {
                 let export = export(&tool, dialect);
                 strict += usize::from(export.definition["function"]["strict"] == true);
+                let size = export.definition.to_string().len();
+                let own = tool.input_schema.to_string().len();
+                sizes.push((size, own, format!("{} {dialect}", tool.name)));
                 let broken = checks::check(&export.definition, dialect);
                 if !broken.is_empty() && wrong.len() < 40 {
                     wrong.push(format!("{} {} {dialect}: {broken:?}", path.display(), tool.name));
@@ -172,5 +176,9 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
     }
     assert!(tools > 0, "no tool in `{folder}`");
     println!("{tools} tools, {strict} of them strict");
+    sizes.sort_by(|one, other| other.cmp(one));
+    for (size, own, what) in sizes.iter().take(60) {
+        println!("{size} (own {own}): {what}");
+    }
     assert!(wrong.is_empty(), "of {tools} tools, {strict} strict:\n{}", wrong.join("\n"));
 }
