@@ -198,7 +198,8 @@ json_output = true
 "#;
 
 async fn choose(daemon: &Daemon, dialect: Dialect, arguments: &Value) -> Value {
-    let name = if dialect == Dialect::Gemini { "probe.choice" } else { "probe_dot_choice" };
+    let dotted = matches!(dialect, Dialect::Gemini | Dialect::Unspecified);
+    let name = if dotted { "probe.choice" } else { "probe_dot_choice" };
     let call = CallRequest { dialect: dialect.into(), ..request(name, &arguments.to_string()) };
     parsed(&daemon.try_call(call).await.unwrap())
 }
