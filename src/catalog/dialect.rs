@@ -29,6 +29,7 @@ use super::Tool;
 pub use crate::call::Dialect;
 pub use exports::{Exported, Exports};
 pub(crate) use listed::denoted;
+use names::Keys;
 pub use names::exported_name;
 pub(super) use names::{DOT, is_marked};
 pub use plan::Plans;
@@ -62,8 +63,8 @@ pub struct Loss {
 pub fn export(tool: &Tool, dialect: Dialect) -> Export {
     let name = exported_name(&tool.name, dialect).into_owned();
     let root = &tool.input_schema;
-    let plan = tool.plan(dialect);
-    let keys = &plan.keys;
+    // Most tools that are told are never called, so no plan is made and kept for them.
+    let keys = &Keys::of_schema(root, dialect);
     let mut told = Vec::new();
     let (schema, strict, mut losses) = match dialect {
         Dialect::Gemini => {
@@ -72,11 +73,11 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
             (schema, None, losses)
         }
         Dialect::OpenaiStrict => {
-            if plan.strict {
+            let against = strict::refusal(root);
+            if against.is_empty() {
                 let (schema, losses) = strict::write(root, keys);
                 (Some(schema), Some(true), losses)
             } else {
-                let against = strict::refusal(root);
                 let (schema, mut losses) = copy::copy(root, dialect, keys);
                 let named = |loss: Loss| Loss {
                     message: format!("`{}` {}", tool.name, loss.message),

@@ -1,5 +1,5 @@
 //! What the way back goes by and depends on a tool and a dialect alone: a schema in, a [`Plan`] out. It is
-//! made when it is first needed and goes with the tool, so a new catalog begins without any.
+//! made for the first call and goes with the tool, so a new catalog begins without any.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -21,8 +21,9 @@ pub(super) struct Plan {
     pub(super) lent: BTreeSet<String>,
 }
 
-/// The plans of one tool, each made on first use. They hold no more than the names in its schema that a
-/// dialect exports under others. A clone begins without any, since a tool's copy may be changed.
+/// The plans of one tool, each made for the first call in its dialect; a tool that is only told has none.
+/// They hold no more than the names in its schema that a dialect exports under others, and those that
+/// alternatives lend. A clone begins without any, since a tool's copy may be changed.
 #[derive(Debug, Default)]
 pub struct Plans(OnceLock<Box<Slots>>);
 
@@ -52,7 +53,7 @@ impl Clone for Plans {
 }
 
 impl Tool {
-    /// What the way back of this tool in a dialect goes by.
+    /// What the way back of this tool in a dialect goes by; kept from now on.
     pub(super) fn plan(&self, dialect: Dialect) -> &Plan {
         let slots = self.plans.0.get_or_init(Box::default);
         let slot = match dialect {
