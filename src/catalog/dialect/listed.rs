@@ -40,7 +40,7 @@ fn alike<'v>(mut listed: impl Iterator<Item = &'v Value>, text: &str) -> Option<
     };
     let found = listed.find(fits)?;
     let same = |other: &Value| other == found || (other.is_number() && found.is_number());
-    let only = listed.filter(|one| fits(&one)).all(same);
+    let only = listed.filter(|one| fits(one)).all(same);
     // A text that only counts as much as another is another text.
     let is_meant = found.as_str().is_none_or(|other| fold(other) == folded);
     (only && is_meant).then_some(found)

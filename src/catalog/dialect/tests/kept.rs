@@ -22,7 +22,7 @@ fn a_call_comes_back_the_same_however_many_came_before() {
     for dialect in Dialect::ALL {
         let key = exported_keys(&tool, dialect).get("filter[name]").cloned();
         let mut written = json!({"page": 1, "labels": "{\"a\":\"b\"}"});
-        written[key.unwrap_or("filter[name]".to_owned())] = json!("x");
+        written[key.unwrap_or_else(|| "filter[name]".to_owned())] = json!("x");
         let anew = |tool: &Tool| restore(&tool.clone(), dialect, written.clone());
         let first = anew(&tool);
         assert_eq!(first["filter[name]"], "x", "{dialect}");
@@ -46,6 +46,7 @@ fn a_copy_with_another_schema_goes_by_that_one() {
         restore(&other, Dialect::Gemini, json!({ "size": size })),
         json!({"size": {"x": 1}})
     );
+    assert_eq!(exported_keys(&tool, Dialect::Gemini).len(), 1);
 }
 
 #[test]
