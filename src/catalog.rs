@@ -45,7 +45,10 @@ use crate::admission::{Admitted, Limit};
 pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
-pub use dialect::{Dialect, Export, Loss, export, exported_keys, exported_name, restore};
+pub(crate) use dialect::denoted;
+pub use dialect::{
+    Dialect, Export, Exported, Exports, Loss, Plans, export, exported_keys, exported_name, restore,
+};
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
@@ -104,6 +107,8 @@ pub struct Tool {
     pub rate: Limit,
     /// SHA-256 in hex over the whole definition, profile and image included.
     pub digest: String,
+    /// What the way back from each dialect goes by, once a call of the dialect came.
+    pub plans: Plans,
 }
 
 impl Tool {

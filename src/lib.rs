@@ -8,6 +8,7 @@ pub mod service;
 pub mod pipeline;
 pub mod call;
 pub mod pointer;
+pub mod decimal;
 pub mod mask;
 pub mod tokens;
 pub mod admission;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::digest::{digest, of_all};
 use super::file::Fault;
-use super::{Files, Profile, Repair, Risk, SummaryField, Target, Tier, Tool, files};
+use super::{Files, Plans, Profile, Repair, Risk, SummaryField, Target, Tier, Tool, files};
 use crate::admission::Limit;
 
 /// Everything a file says about one tool; the profile is only named.
@@ -71,6 +71,7 @@ pub(super) fn finish(
         summary_fields: tooling.summary_fields,
         rate: tooling.rate,
         digest: String::new(),
+        plans: Plans::default(),
     };
     tool.digest = digest(&definition(&tool, &known, image));
     Ok(tool)

@@ -4,10 +4,14 @@
 //! back, at the top of `restore`.
 
 mod copy;
+mod exports;
 mod gemini;
+mod lent;
+mod listed;
 mod merge;
 mod names;
 mod patterns;
+mod plan;
 mod restore;
 mod strict;
 #[cfg(test)]
@@ -15,6 +19,7 @@ mod tests;
 mod text;
 mod view;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -22,9 +27,12 @@ use serde_json::{Map, Value, json};
 
 use super::Tool;
 pub use crate::call::Dialect;
+pub use exports::{Exported, Exports};
+pub(crate) use listed::denoted;
 use names::Keys;
 pub use names::exported_name;
 pub(super) use names::{DOT, is_marked};
+pub use plan::Plans;
 
 /// Longest description of a tool that `OpenAI` takes, in characters.
 const MAX_DESCRIPTION: usize = 1024;
@@ -55,21 +63,22 @@ pub struct Loss {
 pub fn export(tool: &Tool, dialect: Dialect) -> Export {
     let name = exported_name(&tool.name, dialect).into_owned();
     let root = &tool.input_schema;
-    let keys = Keys::of_schema(root, dialect);
+    // Most tools that are told are never called, so no plan is made and kept for them.
+    let keys = &Keys::of_schema(root, dialect);
     let mut told = Vec::new();
     let (schema, strict, mut losses) = match dialect {
         Dialect::Gemini => {
-            let (schema, sentences, losses) = gemini::write(root, &keys);
+            let (schema, sentences, losses) = gemini::write(root, keys);
             told = sentences;
             (schema, None, losses)
         }
         Dialect::OpenaiStrict => {
             let against = strict::refusal(root);
             if against.is_empty() {
-                let (schema, losses) = strict::write(root, &keys);
+                let (schema, losses) = strict::write(root, keys);
                 (Some(schema), Some(true), losses)
             } else {
-                let (schema, mut losses) = copy::copy(root, dialect, &keys);
+                let (schema, mut losses) = copy::copy(root, dialect, keys);
                 let named = |loss: Loss| Loss {
                     message: format!("`{}` {}", tool.name, loss.message),
                     ..loss
@@ -79,7 +88,7 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
             }
         }
         Dialect::Openai | Dialect::Anthropic | Dialect::Plain => {
-            let (schema, losses) = copy::copy(root, dialect, &keys);
+            let (schema, losses) = copy::copy(root, dialect, keys);
             (Some(schema), None, losses)
         }
     };
@@ -102,13 +111,13 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
 /// Puts arguments that a provider's model wrote into the tool's own terms: original keys, no nulls for
 /// what was only left out, objects and numbers out of texts. What is not of the dialect's making stays
 /// as it is.
-pub fn restore(tool: &Tool, dialect: Dialect, arguments: Value) -> Value {
-    restore::restore(&tool.input_schema, dialect, arguments)
+pub fn restore<'v>(tool: &Tool, dialect: Dialect, arguments: Cow<'v, Value>) -> Cow<'v, Value> {
+    restore::restore((&tool.input_schema, dialect), tool.plan(dialect), arguments)
 }
 
 /// The arguments that a tool is exported with under another name than their own, by their own.
-pub fn exported_keys(tool: &Tool, dialect: Dialect) -> BTreeMap<String, String> {
-    Keys::of_schema(&tool.input_schema, dialect).into_exported()
+pub fn exported_keys(tool: &Tool, dialect: Dialect) -> &BTreeMap<String, String> {
+    tool.plan(dialect).keys.exported()
 }
 
 /// The provider's tool object.

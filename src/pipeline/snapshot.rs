@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 use moka::sync::Cache;
 
 use crate::admission::Caller;
-use crate::catalog::{self, Catalog, Index, Problem, Search, SearchFound, Tool, Usable};
+use crate::call::Dialect;
+use crate::catalog::{
+    self, Catalog, Exported, Exports, Index, Problem, Search, SearchFound, Tool, Usable,
+};
 use crate::policy::{self, Approvers, Policies};
 use crate::schema::Schemas;
 
@@ -36,6 +39,8 @@ pub struct Snapshot {
     index: OnceLock<Index>,
     /// Of each tool, counted when it is first told.
     tokens: Box<[OnceLock<u32>]>,
+    /// Tools in the terms of model hosts, once they were told so.
+    exports: Exports,
 }
 
 impl Snapshot {
@@ -85,6 +90,7 @@ impl Snapshot {
             shown,
             index,
             tokens,
+            exports: Exports::default(),
         })
     }
 
@@ -127,6 +133,12 @@ impl Snapshot {
             seen: &|place| shown.get(place) == Some(&true),
             wanted: &|place| self.catalog.tools().get(place).is_some_and(|tool| wanted(tool)),
         })
+    }
+
+    /// A tool in a dialect. Made when it is first asked for, and kept while this snapshot is in force as
+    /// far as there is room.
+    pub fn exported(&self, tool: &Tool, dialect: Dialect) -> Arc<Exported> {
+        self.exports.of(tool, dialect)
     }
 
     /// About how many tokens the definition of a tool costs a model.

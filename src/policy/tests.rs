@@ -94,6 +94,7 @@ fn tool_in(name: &str, risk: Risk, schema: Value, profile: Profile) -> Arc<Tool>
         summary_fields: Vec::new(),
         rate: crate::admission::Limit::default(),
         digest: format!("digest of {name}"),
+        plans: crate::catalog::Plans::default(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::repair::{mended, opened};
+use super::terms::told;
 use super::violation::explain_beside;
 use super::{Error, Schemas, files, kind_of, own};
 use crate::call::Call;
@@ -53,7 +54,7 @@ impl Schemas {
         if violations.is_empty() || inside.is_some_and(|inside| wrong(&inside).0 == 0) {
             return Ok(());
         }
-        Err(refuse(violations, total))
+        Err(told(refuse(violations, total), call.dialect, tool))
     }
 }
 

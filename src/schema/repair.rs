@@ -41,6 +41,9 @@ pub(super) fn repair(
     match mend(tool, compiled, &own(dialect, tool, Cow::Borrowed(&object)), log.clone()) {
         Ok(done) => Ok(done),
         Err(refusal) => {
+            if let Some(cut) = cut_envelope(tool, &object) {
+                return Err(cut);
+            }
             let mut log = log;
             let inner = open_envelope(tool, &object, &mut log);
             let inner = inner.map(|inner| own(dialect, tool, Cow::Owned(inner)));
@@ -129,19 +132,41 @@ fn unwrap_text(value: Value, log: &mut Log) -> Result<Value, Error> {
 
 /// The arguments inside an envelope that is no member of the tool's own.
 pub(super) fn inner(tool: &Tool, value: &Value) -> Option<Value> {
+    if is_own(tool, value) { None } else { opened(tool, value) }
+}
+
+/// Whether an object has a member that the tool declares.
+fn is_own(tool: &Tool, value: &Value) -> bool {
     let members = tool.input_schema.get("properties").and_then(Value::as_object);
     let declared = |key: &String| members.is_some_and(|members| members.contains_key(key));
-    let is_own = value.as_object()?.keys().any(declared);
-    if is_own { None } else { opened(tool, value) }
+    value.as_object().is_some_and(|object| object.keys().any(declared))
 }
 
 /// The arguments inside something like `{"name": TOOL, "arguments": {...}}`.
 fn open_envelope(tool: &Tool, value: &Value, log: &mut Log) -> Option<Value> {
+    let opened = match content(tool, value)? {
+        Value::Object(object) => Value::Object(object.clone()),
+        text @ Value::String(_) => unwrap_text(text.clone(), &mut Log::new(false)).ok()?,
+        _ => return None,
+    };
+    log.add("unwrap", "", Some(value), Some(&opened));
+    Some(opened)
+}
+
+/// That an envelope, which is no object of the tool's own, holds text of arguments that ends too early.
+fn cut_envelope(tool: &Tool, value: &Value) -> Option<Error> {
+    let text = content(tool, value).filter(|content| content.is_string())?;
+    let error = unwrap_text(text.clone(), &mut Log::new(false)).err()?;
+    let is_cut = matches!(&error, Error::Unreadable(flaw) if flaw.kind == FlawKind::Truncated);
+    (is_cut && !is_own(tool, value)).then_some(error)
+}
+
+/// What an envelope holds.
+fn content<'v>(tool: &Tool, value: &'v Value) -> Option<&'v Value> {
     const INNER: [&str; 4] = ["arguments", "parameters", "input", "args"];
     const BESIDE: [&str; 5] = ["name", "tool", "tool_name", "id", "type"];
-    let map = value.as_object()?;
     let mut inner = None;
-    for (key, item) in map {
+    for (key, item) in value.as_object()? {
         match key.as_str() {
             key if INNER.contains(&key) && inner.is_none() => inner = Some(item),
             "name" | "tool" | "tool_name" if item.as_str() != Some(&tool.name) => return None,
@@ -149,13 +174,7 @@ fn open_envelope(tool: &Tool, value: &Value, log: &mut Log) -> Option<Value> {
             _ => return None,
         }
     }
-    let opened = match inner? {
-        Value::Object(object) => Value::Object(object.clone()),
-        text @ Value::String(_) => unwrap_text(text.clone(), &mut Log::new(false)).ok()?,
-        _ => return None,
-    };
-    log.add("unwrap", "", Some(value), Some(&opened));
-    Some(opened)
+    inner
 }
 
 /// Repairs an object; the error speaks of the object as it came.
@@ -212,12 +231,12 @@ fn refusal(mut violations: Vec<Violation>, log: Log) -> Error {
     Error::Violations { violations, total, repairs: log.tried() }
 }
 
-/// The violations of the object as it came, less those that the repairs healed. Where a repair moved
-/// something to another name, those of the repaired object: the old names would hide what is wrong
-/// with the values.
+/// The violations of the object as it came, less those that the repairs healed. Where a repair gave
+/// something another name, or read it out of a text, those of the repaired object: the old names and
+/// texts would hide what is wrong with the values.
 fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> Error {
     let tried = log.tried();
-    if tried.iter().any(|change| change.kind == "rename") {
+    if tried.iter().any(moved) {
         let (violations, total) = explain(compiled, repaired);
         return Error::Violations { violations, total, repairs: tried };
     }
@@ -240,6 +259,11 @@ fn unmended(compiled: &Compiled, object: &Value, repaired: &Value, log: Log) -> 
         (kept, total - healed)
     };
     Error::Violations { violations, total, repairs: tried }
+}
+
+/// Whether a change gave places that were not there before.
+fn moved(change: &Change) -> bool {
+    change.kind == "rename" || (change.kind == "decode" && !change.pointer.is_empty())
 }
 
 // === impl Log ===

@@ -21,7 +21,7 @@ pub(super) fn own<'v>(
     value: Cow<'v, Value>,
 ) -> Cow<'v, Value> {
     match dialect {
-        Some(dialect) => Cow::Owned(restore(tool, dialect, value.into_owned())),
+        Some(dialect) => restore(tool, dialect, value),
         None => value,
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn own_terms(call: &Call, tool: &Tool) -> Option<String> {
         value = unwrapped;
     }
     let value = inner(tool, &value).unwrap_or(value);
-    Some(restore(tool, dialect, value).to_string())
+    Some(restore(tool, dialect, Cow::Owned(value)).to_string())
 }
 
 /// Keywords whose violations name arguments in their words, and not values.
@@ -55,17 +55,17 @@ const NAMING: [&str; 6] = [
 /// An error as the model that wrote in a dialect knows the arguments: each under its exported name.
 pub(super) fn told(error: Error, dialect: Option<Dialect>, tool: &Tool) -> Error {
     let Error::Violations { mut violations, total, mut repairs } = error else { return error };
-    let keys = dialect.map(|dialect| exported_keys(tool, dialect)).unwrap_or_default();
-    if !keys.is_empty() {
+    let keys = dialect.map(|dialect| exported_keys(tool, dialect)).filter(|keys| !keys.is_empty());
+    if let Some(keys) = keys {
         for change in &mut repairs {
-            change.pointer = pointer(&change.pointer, &keys);
+            change.pointer = pointer(&change.pointer, keys);
         }
         for violation in &mut violations {
             let names = NAMING.contains(&violation.kind.as_str());
-            violation.pointer = pointer(&violation.pointer, &keys);
-            violation.message = message(&violation.message, names, &keys);
+            violation.pointer = pointer(&violation.pointer, keys);
+            violation.message = message(&violation.message, names, keys);
             if names {
-                rename(&mut violation.expected, &keys);
+                rename(&mut violation.expected, keys);
             }
         }
     }

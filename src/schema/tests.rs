@@ -1,6 +1,7 @@
 //! What the room promises, checked through its public verbs on small schemas.
 
 mod canon;
+mod cut;
 mod notation;
 mod partial;
 mod reader;
@@ -66,6 +67,7 @@ pub(crate) fn tool(schema: Value) -> Tool {
         aliases: BTreeMap::new(),
         summary_fields: Vec::new(),
         rate: crate::admission::Limit::default(),
+        plans: crate::catalog::Plans::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Errors for models: the validator's errors in, one helpful line for each offending place out.
 //! Alternatives are collapsed to the nearest one, secrets masked. Decides nothing.
 
+mod cut;
 mod needs;
 mod phrase;
 
@@ -11,6 +12,7 @@ use jsonschema::{ValidationError, Validator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::flaw::FlawKind;
 use super::reader::join;
 use super::reference::follow;
 use super::shallow::union_of;
@@ -35,7 +37,7 @@ pub struct Violation {
     pub pointer: String,
     /// The schema keyword that does not hold (`type`, `enum`, `required`, ...), `conflict` for two
     /// names of one property, `integer` for one beyond all bounds, or for text that could not be
-    /// read `size`, `depth`, `duplicate_key`, `truncated`, `trailing`,
+    /// read, of all arguments or of one that is given as JSON text, `size`, `depth`, `duplicate_key`, `truncated`, `trailing`,
     /// `number`, `text`, `reserved_key`, `syntax`; or for the files of a call `files`, `output_files`,
     /// `file_name`, `file_count`, `file_bytes`, `file_media_type`, `file_content`.
     pub kind: String,
@@ -194,14 +196,14 @@ impl Explainer<'_> {
         if locators.len() < branches.len() || tried.iter().any(|(_, errors)| errors.is_empty()) {
             return self.push(site.several(&rivals(root, &tried).unwrap_or_default()));
         }
-        let Some(nearest) = nearest_branch(&tried) else {
-            let mut types: Vec<String> = Vec::new();
-            for error in tried.iter().flat_map(|(_, errors)| errors).filter(|one| is_here(one)) {
-                let names = type_names(error.kind());
-                types.extend(
-                    names.into_iter().filter(|name| !types.contains(name)).collect::<Vec<_>>(),
-                );
-            }
+        let mut types: Vec<String> = Vec::new();
+        for error in tried.iter().flat_map(|(_, errors)| errors).filter(|one| is_here(one)) {
+            let names = type_names(error.kind());
+            types
+                .extend(names.into_iter().filter(|name| !types.contains(name)).collect::<Vec<_>>());
+        }
+        let nearest = nearest_branch(&tried).filter(|_| !cut::is_cut(value, &types));
+        let Some(nearest) = nearest else {
             return self.push(site.wrong_type(&types));
         };
         if let Some(needs) = Needs::of((root, keyword), &tried, nearest) {
@@ -306,9 +308,15 @@ impl<'e> Site<'e> {
     fn wrong_type(&self, types: &[String]) -> Violation {
         let (came, got) = phrase::came(self.error.instance(), self.sensitive);
         let (wanted, expected) = phrase::types(types);
-        let words = format!("must be {wanted}, but is {came}");
+        let is_cut = cut::is_cut(self.error.instance(), types);
+        let (kind, words) = if is_cut {
+            let why = "but is JSON text that ends too early: truncated, send it again, complete";
+            (FlawKind::Truncated.as_str(), format!("must be {wanted}, {why}"))
+        } else {
+            ("type", format!("must be {wanted}, but is {came}"))
+        };
         let mut violation = self.violation(&self.place, expected, got, &words);
-        violation.kind = "type".to_owned();
+        violation.kind = kind.to_owned();
         violation
     }
 

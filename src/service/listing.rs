@@ -37,7 +37,8 @@ impl Form {
     fn tell(self, snapshot: &Snapshot, tool: &Tool) -> proto::Tool {
         let tokens = snapshot.tokens(tool);
         if !self.compact {
-            return proto::Tool { tokens, ..wire::tool_in(tool, self.dialect) };
+            let export = self.dialect.map(|dialect| snapshot.exported(tool, dialect));
+            return proto::Tool { tokens, ..wire::tool_in(tool, export.as_deref()) };
         }
         let arguments = tool.arguments().map(|argument| proto::tool::Argument {
             name: argument.name.to_owned(),

@@ -12,7 +12,7 @@ use super::underway::{Arrived, large};
 use super::{Tools, arrival, status, wire};
 use crate::admission::Caller;
 use crate::call::{Call, Dialect, Withheld};
-use crate::catalog::{self, Tool};
+use crate::catalog::{Exported, Tool};
 use crate::native::{self, Answer, Asked, Known, Provider, Reading, Told, Turn};
 use crate::normalize::Reply;
 use crate::pipeline::Recorded;
@@ -90,7 +90,11 @@ impl Tools {
                 return Ok(Said { turn, reading: None });
             }
             let find = |name: &str| {
-                pipeline.tool(name, dialect, &caller).map(|tool| known(&tool, dialect))
+                let tool = pipeline.tool(name, dialect, &caller)?;
+                Some(known(
+                    &tool,
+                    dialect.map(|dialect| pipeline.snapshot().exported(&tool, dialect)),
+                ))
             };
             let reading = match &turn.cut {
                 Some(why) => native::search_cut(&turn.text, why, &find),
@@ -192,13 +196,13 @@ impl Shared {
 }
 
 /// A tool as the model was told of it.
-fn known(tool: &Tool, dialect: Option<Dialect>) -> Known {
+fn known(tool: &Tool, export: Option<Arc<Exported>>) -> Known {
     let own = || Known { name: tool.name.clone(), schema: tool.input_schema.clone() };
-    let Some(dialect) = dialect else { return own() };
-    let export = catalog::export(tool, dialect);
+    let Some(export) = export else { return own() };
+    let definition: Value = serde_json::from_str(&export.definition).unwrap_or_default();
     let places = ["/function/parameters", "/input_schema", "/parameters"];
-    let schema = places.iter().find_map(|place| export.definition.pointer(place)).cloned();
-    schema.map_or_else(own, |schema| Known { name: export.name, schema })
+    let schema = places.iter().find_map(|place| definition.pointer(place)).cloned();
+    schema.map_or_else(own, |schema| Known { name: export.name.clone(), schema })
 }
 
 /// A name as a record can keep it. One that is changed is no tool's.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tonic::Status;
 
 use crate::call::{Call, CallId, Dialect};
-use crate::catalog::{self, Risk, Tool};
+use crate::catalog::{Exported, Risk, Tool};
 use crate::normalize::{self, Millis};
 use crate::pipeline::{CallError, Preview, Recorded};
 use crate::proto::tools as proto;
@@ -113,19 +113,15 @@ fn known(wire: i32) -> Result<Option<Dialect>, String> {
 }
 
 /// A tool, in a dialect too where one was asked for.
-pub(super) fn tool_in(tool: &Tool, dialect: Option<Dialect>) -> proto::Tool {
-    let export = dialect.map(|dialect| catalog::export(tool, dialect));
-    let losses = export.iter().flat_map(|export| &export.losses).map(|loss| proto::Loss {
+pub(super) fn tool_in(tool: &Tool, export: Option<&Exported>) -> proto::Tool {
+    let losses = export.into_iter().flat_map(|export| &export.losses).map(|loss| proto::Loss {
         pointer: loss.pointer.clone(),
         keyword: loss.keyword.clone(),
         message: loss.message.clone(),
     });
     proto::Tool {
         losses: losses.collect(),
-        definition_json: export
-            .as_ref()
-            .map(|export| export.definition.to_string())
-            .unwrap_or_default(),
+        definition_json: export.map(|export| export.definition.clone()).unwrap_or_default(),
         ..self::tool(tool)
     }
 }

@@ -18,6 +18,7 @@ mod check;
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 #[path = "../it/daemon.rs"]
 mod daemon;
+mod dialects;
 mod dry;
 mod engine;
 mod faults;
@@ -39,10 +40,11 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 14] = [
+const ALL: [&str; 15] = [
     "start",
     "dry",
     "check",
+    "dialects",
     "policy",
     "import",
     "ledger",
@@ -79,6 +81,7 @@ async fn run(name: &str) -> bool {
         "start" => start::run().await,
         "dry" => dry::run().await,
         "check" => check::run(),
+        "dialects" => dialects::run().await,
         "policy" => policy::run(),
         "import" => import::run(),
         "ledger" => ledger::run().await,

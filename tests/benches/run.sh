@@ -23,6 +23,8 @@ dry.policy_denied.rate        >= 2900
 dry.cache_hit.rate            >= 2900
 dry.resident_after            <  30
 check.typical.p50             <  20
+dialects.back.openai_strict.times >= 10
+dialects.list.gemini.times    >= 3
 policy.hundred.p50            <  30
 policy.check.p50              <  2000
 ledger.record.p50             <  0.12

@@ -169,6 +169,75 @@ async fn validate_tells_what_a_strict_call_would_run_with() {
     assert!(!unfit.valid, "what is required is not left out");
 }
 
+/// A tool whose arguments are one of two closed objects, and may be a map.
+const CHOICE: &str = r#"
+name = "probe.choice"
+description = "Gives its arguments back. For tests of dialects."
+profile = "probe"
+risk = "read"
+
+[input_schema]
+type = "object"
+
+[[input_schema.oneOf]]
+type = "object"
+required = ["filter[mail]"]
+properties = { "filter[mail]" = { type = "string" } }
+additionalProperties = false
+
+[[input_schema.oneOf]]
+type = "object"
+required = ["labels"]
+properties = { labels = { type = "object", additionalProperties = { type = "integer" } }, size = { enum = [100, 2.5, "auto"] } }
+additionalProperties = false
+
+[command]
+argv = ["cat"]
+stdin = "json"
+json_output = true
+"#;
+
+async fn choose(daemon: &Daemon, dialect: Dialect, arguments: &Value) -> Value {
+    let dotted = matches!(dialect, Dialect::Gemini | Dialect::Unspecified);
+    let name = if dotted { "probe.choice" } else { "probe_dot_choice" };
+    let call = CallRequest { dialect: dialect.into(), ..request(name, &arguments.to_string()) };
+    parsed(&daemon.try_call(call).await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_export_shows_side_by_side_is_left_out_by_null() {
+    let daemon = Setup::new().policy("tools/probe-choice.toml", CHOICE).start().await;
+    for dialect in [Dialect::Openai, Dialect::OpenaiStrict, Dialect::Anthropic, Dialect::Plain] {
+        let whole = definition(&tool(&daemon, "probe.choice", dialect).await);
+        let schema = whole.get("function").map_or(&whole["input_schema"], |f| &f["parameters"]);
+        let mail = key(schema, "filter[mail]");
+        let labels = json!({"a": 1});
+        let reply =
+            choose(&daemon, dialect, &json!({ mail.clone(): null, "labels": labels })).await;
+        assert_eq!(reply["data"], json!({ "labels": labels }), "{dialect:?} {reply:#}");
+        let other = json!({ mail.clone(): "a@b.example", "labels": null, "size": null });
+        let reply = choose(&daemon, dialect, &other).await;
+        assert_eq!(reply["data"], json!({"filter[mail]": "a@b.example"}), "{dialect:?} {reply:#}");
+        let two = choose(&daemon, dialect, &json!({ mail: "a@b.example", "labels": {} })).await;
+        assert_eq!(code(&two), "SCHEMA_VALIDATION_ERROR", "{two:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_of_arguments_is_read_whole_or_not_at_all() {
+    let daemon = Setup::new().policy("tools/probe-choice.toml", CHOICE).start().await;
+    let whole = json!({"labels": "{\"a\": 1}", "size": "1e2"});
+    let reply = choose(&daemon, Dialect::Gemini, &whole).await;
+    assert_eq!(reply["data"], json!({"labels": {"a": 1}, "size": 100}), "{reply:#}");
+    for dialect in [Dialect::Gemini, Dialect::Anthropic, Dialect::Unspecified] {
+        let reply = choose(&daemon, dialect, &json!({"labels": "{\"a\": 1"})).await;
+        assert_eq!(code(&reply), "SCHEMA_VALIDATION_ERROR", "{dialect:?} {reply:#}");
+        let first = &reply["error"]["details"]["violations"][0];
+        assert_eq!((&first["kind"], &first["pointer"]), (&json!("truncated"), &json!("/labels")));
+        assert!(reply["error"]["message"].as_str().unwrap().contains("send it again"), "{reply:#}");
+    }
+}
+
 #[test]
 fn the_command_line_exports_a_policies_folder_without_a_daemon() {
     let setup = Setup::new().policy("tools/probe-odd.toml", ODD);

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "call",
     "pointer",
+    "decimal",
     "mask",
     "tokens",
     "admission",

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | types | one, upper case; null among them is `nullable`; several others are `anyOf` |
 //! | `anyOf`, `oneOf` | `anyOf`, with nothing beside it: a description stands in each alternative |
-//! | `$ref`, `allOf` | put in place. Inside itself a schema is put twice, then it is JSON text; so is what lies deeper than 16 levels, or less where a tool would have more than 2,000 schemas |
+//! | `$ref`, `allOf` | put in place. Inside itself a schema is put twice, then it is JSON text; so is what lies deeper than 16 levels, or than fewer, down to 1, where a tool would have more than 2,000 schemas or 128 KiB |
 //! | maps and objects without declared members | `STRING` that holds JSON text |
 //! | `enum`, `const` of texts | `enum` without empty texts |
 //! | `enum`, `const` of others | the type, with the values in the description |
@@ -16,7 +16,9 @@
 //! | no arguments | no `parameters` |
 //! | `default`, `exclusiveMinimum`, `uniqueItems`, `not`, `if` and the like | told in the description |
 //!
-//! JSON text is only used where the tool's own schema takes no text, so that it can be told apart.
+//! JSON text is only used where the tool's own schema takes no text, so that it can be told apart. Its
+//! shape is told in the description: the members of the object, or of the items, with their types. What
+//! a cut leaves out is a loss at its place; a call is checked by the tool's own schema all the same.
 
 use serde_json::{Map, Value, json};
 
@@ -33,10 +35,12 @@ mod words;
 
 /// How often a schema stands inside itself.
 const RECURSION: usize = 2;
-/// Levels that are tried, until a tool has at most [`MAX_SCHEMAS`].
-const LEVELS: [usize; 8] = [16, 12, 9, 7, 5, 4, 3, 2];
+/// Levels that are tried, until a tool has at most [`MAX_SCHEMAS`] and [`MAX_BYTES`].
+const LEVELS: [usize; 9] = [16, 12, 9, 7, 5, 4, 3, 2, 1];
 /// Most schemas in one tool, if fewer levels help.
 const MAX_SCHEMAS: usize = 2000;
+/// Most bytes of one tool's schema as JSON text, if fewer levels help.
+const MAX_BYTES: usize = 128 << 10;
 /// Most alternatives of one place.
 const MAX_BRANCHES: usize = 24;
 
@@ -48,6 +52,10 @@ struct Writer<'s> {
     /// The references that lead to the place being written.
     open: Vec<String>,
     schemas: usize,
+    /// Bytes of what was written so far, about.
+    bytes: usize,
+    /// Bytes that one tool may have: as many as its own schema, if those are more.
+    room: usize,
 }
 
 /// A schema that was written.
@@ -75,14 +83,16 @@ impl Built {
 
 /// The parameters, if there are any; sentences for the tool's description; and what was lost.
 pub(super) fn write(root: &Value, keys: &Keys) -> (Option<Value>, Vec<String>, Vec<Loss>) {
+    let room = MAX_BYTES.max(root.to_string().len());
     let mut last = (None, Vec::new(), Vec::new());
     for levels in LEVELS {
-        let losses = Losses::default();
-        let mut writer = Writer { root, keys, losses, open: Vec::new(), schemas: 0 };
+        let (losses, open) = (Losses::default(), Vec::new());
+        let mut writer = Writer { root, keys, losses, open, schemas: 0, bytes: 0, room };
         let (flat, told) = flatten(root, &mut writer.losses);
         let built = (properties(&flat).is_some_and(|members| !members.is_empty()))
             .then(|| Value::Object(writer.object(&flat, "", levels).schema));
-        let fits = writer.schemas <= MAX_SCHEMAS;
+        let size = built.as_ref().map_or(0, |built| built.to_string().len());
+        let fits = writer.schemas <= MAX_SCHEMAS && size <= MAX_BYTES;
         last = (built, told, writer.losses.finish());
         if fits {
             break;
@@ -97,14 +107,14 @@ impl Writer<'_> {
         self.schemas += 1;
         let map = match schema {
             // Alternatives within alternatives do not go deeper, so the levels do not bound them.
-            Value::Object(map) if self.schemas <= 4 * MAX_SCHEMAS => map,
+            Value::Object(map) if !self.is_beyond(4) => map,
             _ => return self.any(&Map::new(), at),
         };
         let mut settler = Settler { root: self.root, trail: Vec::new() };
         let flat = settler.settle(map);
         let trail = settler.trail;
         let cut = levels == 0
-            || self.schemas > 2 * MAX_SCHEMAS
+            || self.is_beyond(2)
             || trail
                 .iter()
                 .any(|new| self.open.iter().filter(|known| *known == new).count() >= RECURSION);
@@ -112,7 +122,15 @@ impl Writer<'_> {
         self.open.extend(trail);
         let built = self.place(&flat, at, if cut { 0 } else { levels });
         self.open.truncate(before);
+        let told =
+            ["description", "enum", "pattern"].iter().filter_map(|key| built.schema.get(*key));
+        self.bytes += 32 + told.map(|value| value.to_string().len()).sum::<usize>();
         built
+    }
+
+    /// Whether more was written than `times` what a tool may have.
+    const fn is_beyond(&self, times: usize) -> bool {
+        self.schemas > times * MAX_SCHEMAS || self.bytes > times * self.room
     }
 
     /// Writes a schema without references; at level 0 only what has nothing inside.
@@ -166,19 +184,19 @@ impl Writer<'_> {
                 self.object(flat, at, levels)
             }
             "array" if levels > 0 => self.array(flat, at, levels),
-            "object" | "array" => self.json(name, flat, at),
+            "object" | "array" => self.json(name, flat, (at, levels == 0)),
             _ => Built::new(words::scalar(name, flat, at, &mut self.losses)),
         }
     }
 
     /// An object or a list as JSON text, where the tool's own schema takes no text.
-    fn json(&mut self, name: &str, flat: &Map<String, Value>, at: &str) -> Built {
+    fn json(&mut self, name: &str, flat: &Map<String, Value>, (at, cut): (&str, bool)) -> Built {
         if types_of(self.root, flat).has(Types::STRING) {
             return self.any(flat, at);
         }
         let what = if name == "array" { "list" } else { "object" };
-        let message = format!("the {what} is given as JSON text");
-        self.losses.add(at, "type", message);
+        let why = if cut { ": what lies deeper, or within itself, would be too much" } else { "" };
+        self.losses.add(at, "type", format!("the {what} is given as JSON text{why}"));
         let mut schema = Map::from_iter([("type".to_owned(), json!("STRING"))]);
         text::add(&mut schema, &words::notes(flat, at, &mut self.losses));
         let inside = words::inside(self.root, flat, name);

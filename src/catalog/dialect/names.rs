@@ -116,8 +116,8 @@ impl Keys {
     }
 
     /// Own name to exported, of the keys that have another.
-    pub(super) fn into_exported(self) -> BTreeMap<String, String> {
-        self.exported
+    pub(super) const fn exported(&self) -> &BTreeMap<String, String> {
+        &self.exported
     }
 
     /// Whether every key has its own name.

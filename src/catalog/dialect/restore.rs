@@ -8,22 +8,28 @@
 //! - A null is taken out where strict mode was used, the member is optional, and its own schema does not
 //!   take null. Where it does, null stays, and the text `__omit__` is taken out.
 //! - In `plain`, a missing member that is required and lists null among its types gets null.
+//! - A null is taken out of the root where the member is one of some alternatives only, which the export
+//!   shows side by side, and none of them could have null there.
 //! - In `gemini`, a text becomes the object or list that it is the JSON text of, or the number that it
-//!   spells, where the own schema takes no text; and the listed number, true or false that it spells,
-//!   where its list holds no such text: a list of mixed types is one of texts to the provider.
+//!   spells, where the own schema takes no text; and the listed number, true or false that it denotes,
+//!   where its list holds no such text: a list of mixed types is one of texts to the provider. `1e2` and
+//!   `100.0` denote a listed 100; what two listed values could be stays as it is, and is refused.
 //!
 //! So a call that is valid as it stands stays as it is, except that the text `__omit__` cannot be given
 //! to an optional member that may be null in strict mode. Where alternatives meet, those that the value
 //! can belong to decide: their types, listed values, required and declared members are compared.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::copy;
+use super::listed::denoted;
 use super::names::Keys;
+use super::plan::Plan;
 use super::strict::OMIT;
-use super::view::{Types, list, positions, properties, referred, required, types_of};
-use super::{copy, strict};
+use super::view::{Types, enumerated, list, positions, properties, referred, required, types_of};
 use crate::call::Dialect;
 use crate::catalog::node::Node;
 
@@ -41,24 +47,35 @@ const MAX_NUMBER: usize = 64;
 const MAX_EXPONENT: usize = 5;
 
 /// Puts arguments into the tool's own terms.
-pub(super) fn restore(root: &Value, dialect: Dialect, mut arguments: Value) -> Value {
-    let keys = Keys::of_schema(root, dialect);
-    let strict = dialect == Dialect::OpenaiStrict && strict::refusal(root).is_empty();
+pub(super) fn restore<'v>(
+    (root, dialect): (&Value, Dialect),
+    plan: &Plan,
+    arguments: Cow<'v, Value>,
+) -> Cow<'v, Value> {
     let decodes = matches!(dialect, Dialect::Gemini | Dialect::Plain);
-    if (keys.is_plain() && !strict && !decodes) || !arguments.is_object() {
+    let is_plain = plan.keys.is_plain() && !plan.strict && !decodes;
+    if (is_plain && plan.lent.is_empty()) || !arguments.is_object() {
         return arguments;
     }
-    let mut restorer =
-        Restorer { root, dialect, keys, strict, looks: LOOKS, known: HashMap::new() };
-    restorer.place(&mut arguments, &[root], MAX_DEPTH);
-    arguments
+    let mut arguments = arguments.into_owned();
+    if let Value::Object(members) = &mut arguments {
+        let own = |key: &str| plan.lent.contains(plan.keys.own(key).unwrap_or(key));
+        members.retain(|key, member| !(member.is_null() && own(key)));
+    }
+    if !is_plain {
+        let (keys, strict) = (&plan.keys, plan.strict);
+        let mut restorer =
+            Restorer { root, dialect, keys, strict, looks: LOOKS, known: HashMap::new() };
+        restorer.place(&mut arguments, &[root], MAX_DEPTH);
+    }
+    Cow::Owned(arguments)
 }
 
 /// One walk over the arguments of one call.
 struct Restorer<'s> {
     root: &'s Value,
     dialect: Dialect,
-    keys: Keys,
+    keys: &'s Keys,
     /// Whether the tool was exported in strict mode.
     strict: bool,
     /// Schemas that may still be looked at.
@@ -106,9 +123,33 @@ impl<'s> Restorer<'s> {
 
     /// What a text stands for at a place.
     fn meant(&mut self, text: &str, nodes: &[&Value], depth: usize) -> Option<Value> {
-        let of_list = |map| listed(self.root, map, text);
-        let found = nodes.iter().filter_map(|node| node.as_object()).find_map(of_list);
+        // No listed number or truth value is longer.
+        let short = text.trim().len() <= MAX_NUMBER;
+        let mut maps = nodes.iter().filter(|_| short).filter_map(|node| node.as_object());
+        let found = maps.find_map(|map| self.denoted(map, text, depth));
         found.or_else(|| decode(text, self.types(nodes), depth))
+    }
+
+    /// The listed number or truth value that a text denotes, in what holds for certain at a place.
+    fn denoted(&mut self, map: &Map<String, Value>, text: &str, depth: usize) -> Option<Value> {
+        self.looks = self.looks.saturating_sub(1);
+        if depth == 0 || self.looks == 0 {
+            return None;
+        }
+        if let Some(found) = listed(self.root, map, text) {
+            return Some(found);
+        }
+        let target = referred(self.root, map).map(|(_, target)| target);
+        let mut parts: Vec<&Value> = list(map, "allOf").iter().chain(target).collect();
+        for keyword in ["anyOf", "oneOf"] {
+            let value = Value::from(text);
+            let mut fitting =
+                list(map, keyword).iter().filter(|branch| self.fits(branch, &value, depth));
+            let only = fitting.next();
+            parts.extend(only.filter(|_| fitting.next().is_none()));
+        }
+        let mut maps = parts.into_iter().filter_map(Value::as_object);
+        maps.find_map(|map| self.denoted(map, text, depth - 1))
     }
 
     /// The types that all schemas of a place take.
@@ -243,22 +284,11 @@ fn item_of(schema: &Map<String, Value>, index: usize) -> Option<&Value> {
     positions(schema).get(index).or(items).or_else(|| schema.get("unevaluatedItems"))
 }
 
-/// The listed number or truth value that a text spells, where no listed text does.
+/// The listed number or truth value that a text denotes, where no listed text is meant.
 fn listed(root: &Value, schema: &Map<String, Value>, text: &str) -> Option<Value> {
-    let listed = list(schema, "enum");
-    let listed = match referred(root, schema).and_then(|(_, target)| target.as_object()) {
-        Some(target) if listed.is_empty() => list(target, "enum"),
-        _ => listed,
-    };
-    if listed.iter().any(|one| one.as_str() == Some(text)) {
-        return None;
-    }
-    let spelled = |one: &&Value| match one {
-        Value::Number(number) => number.as_str() == text,
-        Value::Bool(truth) => text.parse() == Ok(*truth),
-        _ => false,
-    };
-    listed.iter().find(spelled).cloned()
+    let referred = || referred(root, schema).and_then(|(_, target)| target.as_object());
+    let listed = enumerated(schema).or_else(|| enumerated(referred()?))?;
+    denoted(listed.iter(), text).filter(|one| !one.is_string()).cloned()
 }
 
 /// What a text stands for at a place that takes none.

@@ -4,6 +4,7 @@
 use serde_json::{Number, Value};
 
 use super::scope::{Scope, Types};
+use crate::catalog::denoted;
 use crate::schema::canon::whole;
 use crate::schema::reader::{Bounds, read};
 
@@ -17,7 +18,7 @@ pub(super) fn convert(
     let types = scope.types();
     if types.allow(Types::of(value)) {
         return match value {
-            Value::String(given) => pick(&scope.options()?, given).map(|found| ("enum", found)),
+            Value::String(given) => pick(&scope.options()?, given),
             _ => None,
         };
     }
@@ -55,17 +56,11 @@ fn decode(types: Types, text: &str, depth: usize) -> Option<(&'static str, Value
     }
 }
 
-/// The only option that differs from `given` in nothing but case and surrounding space.
-fn pick(options: &[&Value], given: &str) -> Option<Value> {
-    let fold = |text: &str| text.trim().to_lowercase();
-    let wanted = fold(given);
-    let texts = || options.iter().filter_map(|option| option.as_str());
-    if texts().any(|option| option == given) {
-        return None;
-    }
-    let mut found = texts().filter(|option| fold(option) == wanted);
-    match (found.next(), found.next()) {
-        (Some(one), None) => Some(Value::String(one.to_owned())),
-        _ => None,
+/// The only option that `given` is another spelling of.
+fn pick(options: &[&Value], given: &str) -> Option<(&'static str, Value)> {
+    match denoted(options.iter().copied(), given)? {
+        Value::String(same) if same == given => None,
+        text @ Value::String(_) => Some(("enum", text.clone())),
+        other => Some(("type", other.clone())),
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{kinds, tool};
-use crate::call::Call;
-use crate::catalog::Tool;
+use super::{kinds, tool, violations};
+use crate::call::{Call, Dialect};
+use crate::catalog::{Tool, exported_keys};
 use crate::schema::{Error, Schemas, unknown};
 
 fn partly(tool: Tool, arguments: &Value) -> Result<(), Error> {
@@ -89,6 +89,19 @@ fn text_of_a_call_that_looks_so_by_chance_is_only_checked_later() {
     let schema = json!({"type": "object", "properties": {"v": {"type": "integer"}}});
     assert_eq!(outcome(&schema, &json!({"v": unknown()})), "ok");
     assert_eq!(outcome(&schema, &json!({"v": "not known yet"})), "type");
+}
+
+#[test]
+fn what_is_wrong_is_told_under_the_names_that_the_model_knows() {
+    let own = tool(json!({"type": "object", "properties": {"of[a]": {"type": "integer"}}}));
+    let key = exported_keys(&own, Dialect::Anthropic)["of[a]"].clone();
+    let (schemas, _) = Schemas::compile(&[Arc::new(own.clone())]);
+    let call = Call { dialect: Some(Dialect::Anthropic), ..Call::new("probe", "{}") };
+    let refused =
+        schemas.check_partly(&own, &call, &json!({key.clone(): [unknown()]})).unwrap_err();
+    let told = violations(&refused).remove(0);
+    assert_eq!(told.pointer, format!("/{key}"));
+    assert!(told.message.contains(&key) && !told.message.contains("of[a]"), "{told:?}");
 }
 
 /// Values of several types, some of them fit for the schema below.

@@ -607,3 +607,26 @@ fn arguments_in_a_fence_are_taken_out_of_it() {
         assert!(outcome(any(), given).starts_with("refused"), "{given}");
     }
 }
+
+#[test]
+fn a_text_that_denotes_one_listed_value_becomes_it() {
+    let mixed =
+        || json!({"type": "object", "properties": {"v": {"enum": [1, 2.5, true, "auto", "1.0"]}}});
+    for (given, meant) in [
+        ("\"1\"", "{\"v\":1}"),
+        ("\"25e-1\"", "{\"v\":2.5}"),
+        ("\"True\"", "{\"v\":true}"),
+        ("\" AUTO\"", "{\"v\":\"auto\"}"),
+        ("\"1.0\"", "{\"v\":\"1.0\"}"),
+    ] {
+        assert_eq!(outcome(mixed(), &format!("{{\"v\":{given}}}")), meant, "{given}");
+    }
+    for given in ["\"1.00\"", "\"2\"", "\"yes\"", "\"\\\"auto\\\"\""] {
+        let error = check(mixed(), &format!("{{\"v\":{given}}}")).unwrap_err();
+        let told = super::violations(&error).remove(0);
+        assert_eq!(told.kind, "enum", "{given}");
+        for listed in ["`1`", "`2.5`", "`true`", "`auto`", "`1.0`"] {
+            assert!(told.message.contains(listed), "{}", told.message);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, patterns};
+use crate::catalog::dialect::merge::Settler;
 use crate::catalog::dialect::text::{self, Losses};
 use crate::catalog::dialect::view::{self, Types};
 use crate::catalog::number::compare_values;
@@ -56,6 +57,9 @@ const TOLD: [(&str, &str); 17] = [
     ("unevaluatedItems", "Further items fit"),
     ("contentEncoding", "Encoded as"),
 ];
+
+/// Most members of an object in JSON text that are told.
+const MAX_MEMBERS: usize = 20;
 
 /// A schema of one type that has nothing inside.
 pub(super) fn scalar(
@@ -175,20 +179,33 @@ pub(super) fn inside(root: &Value, flat: &Map<String, Value>, name: &str) -> Str
         "array" => ("items", "items"),
         _ => ("additionalProperties", "members"),
     };
-    if let Some(members) = view::properties(flat).filter(|members| !members.is_empty()) {
-        let names = members.keys().take(20).map(|name| format!("`{name}`")).collect::<Vec<_>>();
-        return format!(", with the members {}", names.join(", "));
+    if let Some(told) = members(root, flat).filter(|_| name != "array") {
+        return format!(", with the members {told}");
     }
     match flat.get(keyword) {
         Some(Value::Bool(false)) => ", without members".to_owned(),
-        Some(schema) => {
-            let names = view::types(root, schema).names();
-            if names.len() > 5 {
-                String::new()
-            } else {
-                format!(", whose {what} are {}", names.join(" or "))
+        Some(Value::Object(schema)) => {
+            let inner = Settler { root, trail: Vec::new() }.settle(schema);
+            let types = view::types_of(root, schema).names();
+            match members(root, &inner) {
+                Some(told) => format!(", whose {what} are objects with the members {told}"),
+                None if types.len() > 5 => String::new(),
+                None => format!(", whose {what} are {}", types.join(" or ")),
             }
         }
-        None => String::new(),
+        _ => String::new(),
     }
+}
+
+/// The declared members of an object with their types; `None` where there are none.
+fn members(root: &Value, flat: &Map<String, Value>) -> Option<String> {
+    let all = view::properties(flat).filter(|all| !all.is_empty())?;
+    let told = all.iter().take(MAX_MEMBERS).map(|(name, schema)| {
+        let types = view::types(root, schema).names();
+        let types = if types.len() > 5 { "any value".to_owned() } else { types.join(" or ") };
+        let needed = view::required(flat).any(|known| known == name);
+        format!("`{name}` ({types}{})", if needed { ", required" } else { "" })
+    });
+    let more = if all.len() > MAX_MEMBERS { " and others" } else { "" };
+    Some(format!("{}{more}", told.collect::<Vec<_>>().join(", ")))
 }

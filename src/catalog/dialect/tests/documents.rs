@@ -1,5 +1,6 @@
 //! Every tool of real API documents against every provider's rules.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Dialect, checks};
@@ -7,6 +8,9 @@ use crate::catalog::dialect::export;
 use crate::catalog::openapi::{self, Origin, Settings};
 use crate::catalog::{Catalog, Tool};
 use crate::schema::tests::tool;
+
+/// Most bytes of a tool whose references are put in place: its schema, and what is said beside that.
+const MOST: usize = (128 << 10) + (16 << 10);
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -152,6 +156,7 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
     let mut paths = Vec::new();
     files(Path::new(&folder), &mut paths);
     let (mut tools, mut strict, mut wrong) = (0, 0, Vec::new());
+    let mut largest = BTreeMap::new();
     for path in paths {
         let mut settings = Settings::default();
         settings.servers.server = Some("https://api.example/v1".to_owned());
@@ -163,6 +168,14 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
             for dialect in Dialect::ALL {
                 let export = export(&tool, dialect);
                 strict += usize::from(export.definition["function"]["strict"] == true);
+                let size = export.definition.to_string().len();
+                let most = largest.entry(dialect.as_str()).or_insert((0, String::new()));
+                if size > most.0 {
+                    *most = (size, tool.name.clone());
+                }
+                if dialect == Dialect::Gemini && size > MOST {
+                    wrong.push(format!("{} {} has {size} bytes", path.display(), tool.name));
+                }
                 let broken = checks::check(&export.definition, dialect);
                 if !broken.is_empty() && wrong.len() < 40 {
                     wrong.push(format!("{} {} {dialect}: {broken:?}", path.display(), tool.name));
@@ -172,5 +185,6 @@ fn every_tool_of_every_document_meets_every_provider_s_rules() {
     }
     assert!(tools > 0, "no tool in `{folder}`");
     println!("{tools} tools, {strict} of them strict");
+    println!("the largest: {largest:#?}");
     assert!(wrong.is_empty(), "of {tools} tools, {strict} strict:\n{}", wrong.join("\n"));
 }

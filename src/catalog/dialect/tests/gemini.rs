@@ -60,6 +60,128 @@ fn calls_of_types_in_lists_come_back_as_they_were_meant() {
 }
 
 #[test]
+fn a_text_is_the_one_listed_value_that_it_denotes() {
+    let back = |listed: Value, text: &str| {
+        let tool = with(json!({"v": {"enum": listed}}));
+        restore(&tool, Dialect::Gemini, json!({ "v": text }))["v"].clone()
+    };
+    let mixed = || json!([1, 2.5, true, "a"]);
+    for (listed, text, meant) in [
+        (mixed(), "2.5", json!(2.5)),
+        (mixed(), "2.50", json!(2.5)),
+        (mixed(), "25e-1", json!(2.5)),
+        (mixed(), " 1.0 ", json!(1)),
+        (mixed(), "True", json!(true)),
+        (mixed(), "a", json!("a")),
+        (json!([100, 1000]), "1e3", json!(1000)),
+        (json!([100, 1000]), "100.0", json!(100)),
+        (json!([1000.0, "auto"]), "1000", serde_json::from_str("1000.0").unwrap()),
+        // What no floating point tells apart.
+        (
+            json!([9_007_199_254_740_993_u64, "no"]),
+            "9007199254740993.0",
+            json!(9_007_199_254_740_993_u64),
+        ),
+        (json!([9_007_199_254_740_993_u64, "no"]), "9007199254740992", json!("9007199254740992")),
+        // The very text comes first.
+        (json!([1, "1"]), "1", json!("1")),
+        (json!([1, "1.0"]), "1.0", json!("1.0")),
+        (json!([1, "1.0"]), "1", json!(1)),
+        (json!([true, "true"]), "true", json!("true")),
+        // Two could be meant, or none.
+        (json!([1, "1.0"]), "1.00", json!("1.00")),
+        (json!([true, "TRUE"]), "True", json!("True")),
+        (mixed(), "2", json!("2")),
+        (mixed(), "01", json!("01")),
+        (mixed(), "1 2", json!("1 2")),
+        (mixed(), "", json!("")),
+        (mixed(), "1e99999999999", json!("1e99999999999")),
+    ] {
+        assert_eq!(back(listed.clone(), text), meant, "`{text}` of {listed}");
+    }
+    let tool = with(json!({
+        "one": {"const": 7}, "of": {"anyOf": [{"enum": [1, "x"]}, {"type": "object", "properties": {"k": {}}}]},
+        "all": {"type": "array", "items": {"$ref": "#/$defs/size"}},
+    }));
+    let mut tool = tool;
+    tool.input_schema["$defs"] = json!({"size": {"enum": [10, "auto"]}});
+    assert_eq!(
+        restore(&tool, Dialect::Gemini, json!({"one": "7.0", "of": "1e0", "all": ["1e1", "auto"]})),
+        json!({"one": 7, "of": 1, "all": [10, "auto"]})
+    );
+}
+
+/// A tree of objects without a cycle, `levels` deep, each with a sentence and `width` members of the next.
+fn wide(levels: usize, width: usize) -> Tool {
+    let mut defs = serde_json::Map::new();
+    for level in 0..levels {
+        let next = json!({"$ref": format!("#/$defs/level{}", level + 1)});
+        let members = (0..width).map(|number| (format!("m{level}_{number}"), next.clone()));
+        let mut members: serde_json::Map<String, Value> = members.collect();
+        members.insert(
+            "say".to_owned(),
+            json!({"type": "string", "description": "What to say of it. ".repeat(20)}),
+        );
+        let object = json!({"type": "object", "required": ["say"], "properties": members});
+        defs.insert(format!("level{level}"), object);
+    }
+    defs.insert(format!("level{levels}"), json!({"type": "integer"}));
+    tool(json!({
+        "type": "object", "properties": {"top": {"$ref": "#/$defs/level0"}, "n": {"type": "integer"}}, "$defs": defs,
+    }))
+}
+
+#[test]
+fn an_export_ends_at_a_number_of_bytes_and_says_where() {
+    let tool = wide(4, 6);
+    assert!(tool.input_schema.to_string().len() < 8192);
+    let export = export_well(&tool, Dialect::Gemini);
+    let size = schema(&export).to_string().len();
+    assert!((4096..=128 << 10).contains(&size), "{size}");
+    let loss = export.losses.iter().find(|loss| loss.message.contains("JSON text")).unwrap();
+    assert!(loss.pointer.starts_with("/properties/top/properties/m0_"), "{loss:?}");
+    assert!(loss.message.contains("too much"), "{loss:?}");
+    // The place is told with its shape, and takes it as text.
+    let steps = loss.pointer.split('/').skip(1);
+    let place = format!("/{}", steps.collect::<Vec<_>>().join("/"));
+    let told = &schema(&export).pointer(&place).cloned().unwrap();
+    assert_eq!(told["type"], "STRING");
+    let words = told["description"].as_str().unwrap();
+    assert!(words.contains("`say` (string, required)"), "{words}");
+    // The way back knows every level.
+    let deep = json!({"say": "d", "m3_0": 4, "m3_1": 5});
+    let meant =
+        json!({"top": {"say": "a", "m0_0": {"say": "b", "m1_0": {"say": "c", "m2_0": deep}}}});
+    let mut cut = meant.clone();
+    for place in ["/top/m0_0/m1_0/m2_0", "/top/m0_0/m1_0", "/top/m0_0", "/top"] {
+        let inner = cut.pointer_mut(place).unwrap();
+        *inner = inner.to_string().into();
+        assert_eq!(restore(&tool, Dialect::Gemini, cut.clone()), meant, "text at {place}");
+    }
+}
+
+#[test]
+fn long_words_of_alternatives_within_alternatives_are_not_multiplied() {
+    let words = "Tells at length what this is for. ".repeat(20);
+    let mut defs = serde_json::Map::new();
+    for level in 0..4 {
+        let next = match level {
+            0 => json!({"type": "string", "description": words}),
+            _ => json!({"$ref": format!("#/$defs/part{}", level - 1)}),
+        };
+        let branches: Vec<Value> = (0..8)
+            .map(|number| json!({"type": "object", "properties": {format!("k{number}"): next}, "description": words}))
+            .collect();
+        defs.insert(format!("part{level}"), json!({"description": words, "anyOf": branches}));
+    }
+    let tool = tool(
+        json!({"type": "object", "properties": {"of": {"$ref": "#/$defs/part3"}}, "$defs": defs}),
+    );
+    let size = schema(&export_well(&tool, Dialect::Gemini)).to_string().len();
+    assert!(size <= 128 << 10, "{size}");
+}
+
+#[test]
 fn formats_outside_the_list_are_told() {
     let tool = with(json!({
         "link": {"type": "string", "format": "uri"}, "id": {"type": "string", "format": "uuid"},
