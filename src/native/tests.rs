@@ -1,6 +1,7 @@
 //! What the room promises: messages of each provider, streams, texts, and results.
 
 mod answers;
+mod leads;
 mod messages;
 mod streams;
 mod sturdy;

@@ -11,14 +11,15 @@
 //!    the form is marked: then the answer is that there is no such tool.
 //! 4. Several calls run together only in one array or in marked forms. Two objects that stand apart are
 //!    not run, nor is a call beside a final answer or beside a broken one.
-//! 5. What is announced as an example, has text after it in its own line, or a result after it that no
-//!    tool gave, is not run.
+//! 5. What is announced as an example or stands below the heading of one, stands in a comment or in
+//!    brackets, has text after it in its own line, or a result after it that no tool gave, is not run.
 //! 6. What ends too early, or is no JSON for another reason, is not run and not completed.
 
 mod doubt;
 mod fence;
 mod find;
 mod found;
+mod lead;
 mod shape;
 mod tags;
 mod value;
@@ -175,7 +176,8 @@ fn decide(text: &str, mut found: Vec<Found>) -> Reading {
         let tool = found.iter().find_map(Found::tool);
         Reading::Unclear(Unclear::new(why.to_owned(), text, first.at, tool))
     };
-    if found.iter().any(|one| matches!(one.what, What::Final { .. })) {
+    let answer = found.iter().any(|one| matches!(one.what, What::Final { .. }));
+    if answer || doubt::answers(text, &found) {
         return several(
             "found a final answer and more beside it, so nothing ran: send either the answer or \
              one call, and nothing else",

@@ -375,7 +375,7 @@ impl<'t, 'a> Finder<'t, 'a> {
 }
 
 /// Bytes of what a model thought before it answered.
-fn after_thinking(text: &str) -> usize {
+pub(super) fn after_thinking(text: &str) -> usize {
     const MARKS: [(&str, &str); 4] = [
         ("<think>", "</think>"),
         ("<thinking>", "</thinking>"),
