@@ -2,6 +2,7 @@
 
 mod answers;
 mod leads;
+mod marks;
 mod messages;
 mod streams;
 mod sturdy;

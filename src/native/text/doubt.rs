@@ -50,7 +50,9 @@ const MAX_AFTER: usize = 4096;
 static RESULT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = r"(?imx) ^ [\ \t>*_\#]*
         ( (observation|(tool|function|api|action)[\ _](result|response|output|results)) [*_]* \s* [:：] \s* \S
-        | <(observation|tool_response|tool_result|function_results|function_result)> )";
+        | <(observation|tool_response|tool_result|function_results|function_result)>
+        | ✿(result|return)✿ \s* [:：]? \s* [^\s✿] )
+        | <[|｜]tool[▁_]outputs?[▁_]begin[|｜]>";
     Regex::new(words).ok()
 });
 
