@@ -37,6 +37,7 @@ fn a_call_below_the_heading_of_an_example_does_not_run() {
         "Usage example",
         "Syntax",
         "Schema:",
+        "Pseudo-call:",
         "Wrong:",
         "Sure. Format:",
         "Пример:",

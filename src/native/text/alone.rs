@@ -50,7 +50,7 @@ const TAGS: &str = "in tags that are not read";
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let text = r#"(?ix) ^ ( (call|run|invoke|execute|use|await|return|command
           |(tool|function|action)([_\ -]?(call|use|name))?) (\s*[:=]\s*|\s+)
-        | >{1,3}\s* | [/@$!\#] | [a-z_]\w{0,40}\s*=\s* | print\s*\(\s* | \[\s* ){0,4}
+        | >{1,3}\s* | [/@$!\#] | [a-z_][a-z0-9_]{0,40}\s*=\s* | print\s*\(\s* | \[\s* ){0,4}
         [`"'*]{0,3} ([a-z0-9_][a-z0-9_.-]{0,255}) [`"'*]{0,3}"#;
     Regex::new(text).ok()
 });
@@ -60,14 +60,19 @@ static BETWEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         \s* [:=]? \s*)?";
     Regex::new(text).ok()
 });
+/// Arguments as on a command line.
+static PAIRS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let text = r#"^(?:[ \t]+-{0,2}[A-Za-z_][A-Za-z0-9_]{0,60}=(?:"[^"]*"|'[^']*'|[^\s"']+))+\s*$"#;
+    Regex::new(text).ok()
+});
 /// A key and its value in a line.
 static LINE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^\s*(?:-\s+)?([A-Za-z][\w ]{0,30}?)\s*[:=]\s*(.*)$").ok());
 /// A tool's name in a tag, or as what it holds.
 static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let text = r#"(?ix) < (tool|tool_?name|name|function|function_?name|action|recipient) > \s* ([\w.-]{1,256}) \s* </
+    let text = r#"(?ix) < (tool|tool_?name|name|function|function_?name|action|recipient) > \s* ([a-z0-9_.-]{1,256}) \s* </
         | < [^<>\s]{0,30} (tool|func|call|invoke|action|use) [^<>\s]{0,30} \s+ (name|tool|function) \s*=\s*
-          ["'] ([\w.-]{1,256}) ["']"#;
+          ["'] ([a-z0-9_.-]{1,256}) ["']"#;
     Regex::new(text).ok()
 });
 /// A mark of a model's own for calls.
@@ -163,10 +168,13 @@ fn beside(text: &str, names: &Names<'_>, level: usize) -> Option<(Known, &'stati
     if below.is_some_and(|below| below.contains(':') && below.lines().all(indented)) {
         return Some((names.tool(name.as_str())?, LINES));
     }
+    if PAIRS.as_ref()?.is_match(rest) {
+        return Some((names.tool(name.as_str())?, BESIDE));
+    }
     let skipped = BETWEEN.as_ref()?.find(rest)?.end();
     let (language, body) = opened(rest.get(skipped..)?)?;
     let length = Some(body).filter(|body| body.starts_with('{')).and_then(length)?;
-    let more = body.get(length..)?.trim().trim_start_matches(';').trim();
+    let more = body.get(length..)?.trim_matches([';', ']', ')', ' ', '\n', '\r', '\t']);
     let ends = more.is_empty() || level < MAX_LEVELS && beside(more, names, level + 1).is_some();
     if !ends || !LANGUAGES.contains(&language) {
         return None;

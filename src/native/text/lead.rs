@@ -34,7 +34,7 @@ static HEADING: LazyLock<Option<Regex>> = LazyLock::new(|| {
             (\s+ (calls?|requests?|usage|json|output|input|response|invocation|payload|code|message|query|format
               |(of|for|to|in|with|using)\b .*))*
           | usage | schema | structure | shape | pattern | demos? | demonstrations? | placeholders? | prototype
-          | boilerplate | mock-?ups? | notation | signature | pseudo-?code )
+          | boilerplate | mock-?ups? | notation | signature | pseudo-?\w+ )
         | wrong | incorrect | invalid | bad | not\ like\ this | (do\ not|don['’]t) (\ (do|send|use)\ (this|it))?
         | (per|por|ad|na)\ (esempio|exemplo|ejemplo|przykład) .* | z\.\ ?b\.? | p\.\ ?ex\.?
         | (beispiel|muster|vorlage|verwendung|exemple|modèle|utilisation|ejemplo|formato|plantilla|muestra|uso
@@ -63,7 +63,7 @@ static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
           | (is|are|be)\ (written|formatted|structured|invoked|spelled)\ (like|as|so|this)
           | (sample|example|dummy|mock|fake|fictional|fictitious|imaginary|placeholder)\ ([\w-]+\ ){0,2}
              (calls?|requests?|invocations?|usage|json|messages?|payloads?)
-          | for\ (demonstration|illustration) | pseudo-?code | final\ (answer|response|output)\ is
+          | for\ (demonstration|illustration) | pseudo-?\w+ | final\ (answer|response|output)\ is
           | so\ (sieht|rufst|ruft|wird)\ .* | voici\ (comment|à\ quoi) | así\ (es|se) | ecco\ come | veja\ como
           | zo\ ziet | вот\ как | выглядит | виглядає | wygląda | vypadá
           | (per|ad)\ esempio | por\ exemplo | na\ przykład | na\ příklad | till\ exempel | for\ eksempel
