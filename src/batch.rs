@@ -14,7 +14,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::catalog::{Repair, Tool};
-use crate::schema::{Bounds, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, read, unknown};
+use crate::schema::{
+    Bounds, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, loosely, read, unknown,
+};
 
 pub use progress::{Because, Progress, Step};
 use reach::types_at;
@@ -47,6 +49,7 @@ pub struct Part<'p> {
 pub struct Plan {
     names: Vec<String>,
     templates: Vec<Option<Template>>,
+    rewritten: Vec<bool>,
     needs: Vec<Vec<usize>>,
 }
 
@@ -88,11 +91,12 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
     let mut plan = Plan {
         names: parts.iter().map(|part| part.name.to_owned()).collect(),
         templates: Vec::with_capacity(parts.len()),
+        rewritten: Vec::with_capacity(parts.len()),
         needs: Vec::with_capacity(parts.len()),
     };
     let mut faults = Vec::with_capacity(parts.len());
     for (own, part) in parts.iter().enumerate() {
-        let (template, mut wrong) = read_part(part, &places);
+        let (template, mut wrong, rewritten) = read_part(part, &places);
         let mut needs = Vec::new();
         for hole in template.iter().flat_map(|template| &template.holes) {
             if hole.from == own {
@@ -103,6 +107,7 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
             wrong.extend(parts.get(hole.from).and_then(|from| misfit(hole, part, from)));
         }
         plan.templates.push(template);
+        plan.rewritten.push(rewritten);
         plan.needs.push(needs);
         faults.push(wrong);
     }
@@ -110,18 +115,28 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
     (plan, faults)
 }
 
-/// The arguments with their references; `None` where there are none.
-fn read_part(part: &Part<'_>, places: &HashMap<&str, usize>) -> (Option<Template>, Vec<Violation>) {
+/// The arguments with their references, `None` where there are none; what is wrong with them; and
+/// whether they had to be read out of another notation.
+fn read_part(
+    part: &Part<'_>,
+    places: &HashMap<&str, usize>,
+) -> (Option<Template>, Vec<Violation>, bool) {
     let bounds = Bounds { bytes: MAX_ARGUMENTS_BYTES, depth: MAX_DEPTH };
-    let value = match read(part.arguments, bounds) {
-        Ok(value) => value,
+    let repaired = part.tool.is_none_or(|tool| tool.repair == Repair::Safe);
+    let loose = || if repaired { loosely(part.arguments) } else { Ok((Value::Null, false)) };
+    let (value, rewritten) = match read(part.arguments, bounds) {
+        Ok(value) if !value.is_string() => (value, false),
         // A call without references is repaired, or refused, as any other.
-        Err(flaw) if part.arguments.contains("$ref") => {
-            let message =
-                format!("the arguments cannot be read, so no reference in them can: {flaw}");
-            return (None, vec![violation("", message, Value::Null, Value::Null)]);
-        }
-        Err(_) => return (None, Vec::new()),
+        _ if !part.arguments.contains("$ref") => return (None, Vec::new(), false),
+        Ok(value) => loose().ok().filter(|(_, rewritten)| *rewritten).unwrap_or((value, false)),
+        Err(flaw) => match loose() {
+            Ok((value, true)) => (value, true),
+            Ok((_, false)) => return (None, vec![unreadable(&flaw.to_string())], false),
+            Err(Error::Unreadable(flaw)) => {
+                return (None, vec![unreadable(&flaw.to_string())], false);
+            }
+            Err(error) => return (None, vec![unreadable(&error.to_string())], false),
+        },
     };
     let (template, mut wrong) = Template::new(value, places);
     if template.holes.len() > HOLES {
@@ -129,7 +144,12 @@ fn read_part(part: &Part<'_>, places: &HashMap<&str, usize>) -> (Option<Template
         let message = format!("has {count} references; a call has at most {HOLES}");
         wrong.push(violation("", message, json!({ "maximum": HOLES }), json!(count)));
     }
-    ((!template.is_plain()).then_some(template), wrong)
+    ((!template.is_plain()).then_some(template), wrong, rewritten)
+}
+
+fn unreadable(why: &str) -> Violation {
+    let message = format!("the arguments cannot be read, so no reference in them can: {why}");
+    violation("", message, Value::Null, Value::Null)
 }
 
 /// What makes a reference useless whatever the other call gives.
@@ -192,6 +212,12 @@ impl Plan {
     /// The calls whose results a call uses.
     pub fn needs(&self, call: usize) -> &[usize] {
         self.needs.get(call).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the arguments of a call were read out of another notation than JSON, for the references
+    /// in them.
+    pub fn is_rewritten(&self, call: usize) -> bool {
+        self.rewritten.get(call).is_some_and(|rewritten| *rewritten)
     }
 
     /// The arguments of a call with [`unknown`] in the place of each reference; `None` for a call

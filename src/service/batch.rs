@@ -185,7 +185,8 @@ impl Run {
             return Err((at, lost(&status::internal("")).into()));
         };
         if let Some(arguments) = arguments {
-            call.arguments_json = arguments;
+            let written = std::mem::replace(&mut call.arguments_json, arguments);
+            call.written = self.plan.is_rewritten(at).then_some(written);
         }
         call.taint = taint;
         call.received = Instant::now();

@@ -114,6 +114,25 @@ async fn results_reach_the_calls_that_refer_to_them_and_policy_decides_on_the_fi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn arguments_in_another_notation_can_refer_to_results_and_the_change_is_listed() {
+    let daemon = Setup::new().start().await;
+    let mut calls = vec![
+        entry("first", "probe.mirror", &json!({"value": {"n": 7}})),
+        entry("second", "probe.mirror", &json!({})),
+    ];
+    let written = "{'value': {'$ref': 'first#/value/n'},}";
+    calls[1].call.as_mut().unwrap().arguments_json = written.to_owned();
+    let (replies, answer) = run(&daemon, calls).await;
+    assert!(!answer.refused, "{replies:#?}");
+    assert_eq!(replies[1]["data"]["value"], 7);
+    let repair = &replies[1]["metadata"]["repairs"][0];
+    assert_eq!(repair["kind"], "notation", "{repair}");
+    assert!(repair["from"].as_str().unwrap().contains("{'value'"), "{repair}");
+    let records = records(&daemon);
+    assert_eq!(record(&records, "second")["arguments"], r#"{"value":7}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_with_anything_wrong_runs_nothing_and_tells_all_of_it() {
     let daemon = Setup::new().start().await;
     let (replies, answer) = run(
