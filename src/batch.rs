@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::catalog::{Repair, Tool};
 use crate::schema::{
-    Bounds, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, loosely, read, unknown,
+    Bounds, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, loosely, read, short_pointer, unknown,
 };
 
 pub use progress::{Because, Progress, Step};
@@ -28,6 +28,8 @@ pub const MOST: usize = 64;
 const HOLES: usize = 256;
 /// Longest name of a call.
 const NAME: usize = 64;
+/// Characters of a text that an error repeats.
+const BRIEF: usize = 128;
 /// The kind of a violation that is about a reference.
 const KIND: &str = "reference";
 
@@ -144,7 +146,8 @@ fn read_part(
         let message = format!("has {count} references; a call has at most {HOLES}");
         wrong.push(violation("", message, json!({ "maximum": HOLES }), json!(count)));
     }
-    ((!template.is_plain()).then_some(template), wrong, rewritten)
+    let plain = template.is_plain() && template.untold == 0;
+    ((!plain).then_some(template), wrong, rewritten)
 }
 
 fn unreadable(why: &str) -> Violation {
@@ -160,7 +163,9 @@ fn misfit(hole: &Hole, part: &Part<'_>, from: &Part<'_>) -> Option<Violation> {
         let what = format!(
             "refers to `{}` in the result of `{}`, and by the output schema of `{}` there is no such \
              place",
-            hole.place, from.name, source.name
+            brief(&hole.place),
+            from.name,
+            source.name
         );
         return Some(fault(hole, &what));
     }
@@ -173,7 +178,9 @@ fn misfit(hole: &Hole, part: &Part<'_>, from: &Part<'_>) -> Option<Violation> {
     }
     let what = format!(
         "must be {taken}, but `{}` in the result of `{}` is {given} by the output schema of `{}`",
-        hole.place, from.name, source.name
+        brief(&hole.place),
+        from.name,
+        source.name
     );
     let mut wrong = fault(hole, &what);
     wrong.expected = taken.schema();
@@ -184,13 +191,22 @@ fn fault(hole: &Hole, what: &str) -> Violation {
     let at = if hole.pointer.is_empty() {
         "the whole".to_owned()
     } else {
-        format!("`{}`", hole.pointer)
+        format!("`{}`", short_pointer(&hole.pointer))
     };
-    violation(&hole.pointer, format!("{at} {what}"), Value::Null, json!({ "$ref": hole.text }))
+    let got = json!({ "$ref": brief(&hole.text) });
+    violation(&hole.pointer, format!("{at} {what}"), Value::Null, got)
 }
 
 fn violation(pointer: &str, message: String, expected: Value, got: Value) -> Violation {
-    Violation { pointer: pointer.to_owned(), kind: KIND.to_owned(), message, expected, got }
+    Violation { pointer: short_pointer(pointer), kind: KIND.to_owned(), message, expected, got }
+}
+
+/// A text as an error repeats it.
+fn brief(text: &str) -> String {
+    match text.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 impl Plan {
@@ -218,6 +234,11 @@ impl Plan {
     /// in them.
     pub fn is_rewritten(&self, call: usize) -> bool {
         self.rewritten.get(call).is_some_and(|rewritten| *rewritten)
+    }
+
+    /// How much more is wrong with a call than the violations beside the plan tell.
+    pub fn untold(&self, call: usize) -> usize {
+        self.templates.get(call).and_then(Option::as_ref).map_or(0, |template| template.untold)
     }
 
     /// The arguments of a call with [`unknown`] in the place of each reference; `None` for a call

@@ -41,6 +41,7 @@ use terms::own;
 pub(crate) use terms::own_terms;
 use validator::{Compiled, Pair};
 use violation::explain;
+pub(crate) use violation::{MAX_VIOLATIONS, short_pointer};
 
 /// Largest arguments, in bytes of JSON text.
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;

@@ -167,7 +167,8 @@ impl Run {
                 () = stop.cancelled(), if !self.is_cancelled() => self.cancel(),
             }
         }
-        self.ended
+        let Self { tools, batch, ended, .. } = self;
+        tools.pipeline.share(&batch.calls, &batch.caller, ended).await
     }
 
     /// Begins a call, or says why it does not run.
