@@ -273,6 +273,7 @@ fn tags(text: &str, names: &Names<'_>) -> Option<(Known, &'static str)> {
         return None;
     }
     let named = TAG.as_ref()?.captures_iter(text).take(4);
-    let mut found = named.filter_map(|found| names.tool(found.get(2).or(found.get(5))?.as_str()));
+    let mut found =
+        named.filter_map(|found| names.tool(found.get(2).or_else(|| found.get(5))?.as_str()));
     found.next().map(|tool| (tool, TAGS))
 }
