@@ -53,8 +53,8 @@ impl Recorded {
 }
 
 impl Pipeline {
-    /// The replies to the calls of a batch within what one answer can have: the longest, of equal ones
-    /// the last, show only the beginning of their data, as with `max_tokens`. The ledger has the whole.
+    /// The replies to the calls of a batch within what one answer can have: the longest, of about equal
+    /// ones the last, show only the beginning of their data, as with `max_tokens`. The ledger has the whole.
     pub async fn share(
         &self,
         calls: &[Call],
@@ -80,12 +80,13 @@ impl Pipeline {
     }
 }
 
-/// Which of these have to be shortened for all to have no more than `room`: the longest, of equal ones
-/// the last.
+/// Which of these have to be shortened for all to have no more than `room`: the longest, of about
+/// equal ones the last.
 fn surplus(weights: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     let weight = |at: usize| weights.get(at).copied().unwrap_or_default();
-    order.sort_by_key(|at| std::cmp::Reverse((weight(*at), *at)));
+    // Replies of equal data differ by some digits of their metadata.
+    order.sort_by_key(|at| std::cmp::Reverse((weight(*at) / BEGUN, *at)));
     let mut total = weights.iter().fold(0_usize, |sum, weight| sum.saturating_add(*weight));
     let mut longest = Vec::new();
     for at in order {
@@ -132,6 +133,11 @@ mod tests {
         assert_eq!(surplus(&[4 * BEGUN, 6 * BEGUN], room), none);
         assert_eq!(surplus(&[4 * BEGUN, 7 * BEGUN], room), [1]);
         assert_eq!(surplus(&[5 * BEGUN, BEGUN, 5 * BEGUN], room), [2], "the last of equal ones");
+        assert_eq!(
+            surplus(&[5 * BEGUN + 9, BEGUN, 5 * BEGUN], room),
+            [2],
+            "or of about equal ones"
+        );
         assert_eq!(surplus(&[9 * BEGUN, 8 * BEGUN, 7 * BEGUN], room), [0, 1]);
         assert_eq!(surplus(&[BEGUN; 20], room), none, "the short ones stay as they are");
     }
