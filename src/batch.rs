@@ -14,7 +14,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::catalog::{Repair, Tool};
-use crate::schema::{Bounds, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, read, unknown};
+use crate::schema::{
+    Bounds, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, loosely, read, short_pointer, unknown,
+};
 
 pub use progress::{Because, Progress, Step};
 use reach::types_at;
@@ -26,6 +28,8 @@ pub const MOST: usize = 64;
 const HOLES: usize = 256;
 /// Longest name of a call.
 const NAME: usize = 64;
+/// Characters of a text that an error repeats.
+const BRIEF: usize = 128;
 /// The kind of a violation that is about a reference.
 const KIND: &str = "reference";
 
@@ -47,6 +51,7 @@ pub struct Part<'p> {
 pub struct Plan {
     names: Vec<String>,
     templates: Vec<Option<Template>>,
+    rewritten: Vec<bool>,
     needs: Vec<Vec<usize>>,
 }
 
@@ -88,11 +93,12 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
     let mut plan = Plan {
         names: parts.iter().map(|part| part.name.to_owned()).collect(),
         templates: Vec::with_capacity(parts.len()),
+        rewritten: Vec::with_capacity(parts.len()),
         needs: Vec::with_capacity(parts.len()),
     };
     let mut faults = Vec::with_capacity(parts.len());
     for (own, part) in parts.iter().enumerate() {
-        let (template, mut wrong) = read_part(part, &places);
+        let (template, mut wrong, rewritten) = read_part(part, &places);
         let mut needs = Vec::new();
         for hole in template.iter().flat_map(|template| &template.holes) {
             if hole.from == own {
@@ -103,6 +109,7 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
             wrong.extend(parts.get(hole.from).and_then(|from| misfit(hole, part, from)));
         }
         plan.templates.push(template);
+        plan.rewritten.push(rewritten);
         plan.needs.push(needs);
         faults.push(wrong);
     }
@@ -110,18 +117,28 @@ pub fn plan(parts: &[Part<'_>]) -> (Plan, Vec<Vec<Violation>>) {
     (plan, faults)
 }
 
-/// The arguments with their references; `None` where there are none.
-fn read_part(part: &Part<'_>, places: &HashMap<&str, usize>) -> (Option<Template>, Vec<Violation>) {
+/// The arguments with their references, `None` where there are none; what is wrong with them; and
+/// whether they had to be read out of another notation.
+fn read_part(
+    part: &Part<'_>,
+    places: &HashMap<&str, usize>,
+) -> (Option<Template>, Vec<Violation>, bool) {
     let bounds = Bounds { bytes: MAX_ARGUMENTS_BYTES, depth: MAX_DEPTH };
-    let value = match read(part.arguments, bounds) {
-        Ok(value) => value,
+    let repaired = part.tool.is_none_or(|tool| tool.repair == Repair::Safe);
+    let loose = || if repaired { loosely(part.arguments) } else { Ok((Value::Null, false)) };
+    let (value, rewritten) = match read(part.arguments, bounds) {
+        Ok(value) if !value.is_string() => (value, false),
         // A call without references is repaired, or refused, as any other.
-        Err(flaw) if part.arguments.contains("$ref") => {
-            let message =
-                format!("the arguments cannot be read, so no reference in them can: {flaw}");
-            return (None, vec![violation("", message, Value::Null, Value::Null)]);
-        }
-        Err(_) => return (None, Vec::new()),
+        _ if !part.arguments.contains("$ref") => return (None, Vec::new(), false),
+        Ok(value) => loose().ok().filter(|(_, rewritten)| *rewritten).unwrap_or((value, false)),
+        Err(flaw) => match loose() {
+            Ok((value, true)) => (value, true),
+            Ok((_, false)) => return (None, vec![unreadable(&flaw.to_string())], false),
+            Err(Error::Unreadable(flaw)) => {
+                return (None, vec![unreadable(&flaw.to_string())], false);
+            }
+            Err(error) => return (None, vec![unreadable(&error.to_string())], false),
+        },
     };
     let (template, mut wrong) = Template::new(value, places);
     if template.holes.len() > HOLES {
@@ -129,7 +146,13 @@ fn read_part(part: &Part<'_>, places: &HashMap<&str, usize>) -> (Option<Template
         let message = format!("has {count} references; a call has at most {HOLES}");
         wrong.push(violation("", message, json!({ "maximum": HOLES }), json!(count)));
     }
-    ((!template.is_plain()).then_some(template), wrong)
+    let plain = template.is_plain() && template.untold == 0;
+    ((!plain).then_some(template), wrong, rewritten)
+}
+
+fn unreadable(why: &str) -> Violation {
+    let message = format!("the arguments cannot be read, so no reference in them can: {why}");
+    violation("", message, Value::Null, Value::Null)
 }
 
 /// What makes a reference useless whatever the other call gives.
@@ -140,7 +163,9 @@ fn misfit(hole: &Hole, part: &Part<'_>, from: &Part<'_>) -> Option<Violation> {
         let what = format!(
             "refers to `{}` in the result of `{}`, and by the output schema of `{}` there is no such \
              place",
-            hole.place, from.name, source.name
+            brief(&hole.place),
+            from.name,
+            source.name
         );
         return Some(fault(hole, &what));
     }
@@ -153,7 +178,9 @@ fn misfit(hole: &Hole, part: &Part<'_>, from: &Part<'_>) -> Option<Violation> {
     }
     let what = format!(
         "must be {taken}, but `{}` in the result of `{}` is {given} by the output schema of `{}`",
-        hole.place, from.name, source.name
+        brief(&hole.place),
+        from.name,
+        source.name
     );
     let mut wrong = fault(hole, &what);
     wrong.expected = taken.schema();
@@ -164,13 +191,22 @@ fn fault(hole: &Hole, what: &str) -> Violation {
     let at = if hole.pointer.is_empty() {
         "the whole".to_owned()
     } else {
-        format!("`{}`", hole.pointer)
+        format!("`{}`", short_pointer(&hole.pointer))
     };
-    violation(&hole.pointer, format!("{at} {what}"), Value::Null, json!({ "$ref": hole.text }))
+    let got = json!({ "$ref": brief(&hole.text) });
+    violation(&hole.pointer, format!("{at} {what}"), Value::Null, got)
 }
 
 fn violation(pointer: &str, message: String, expected: Value, got: Value) -> Violation {
-    Violation { pointer: pointer.to_owned(), kind: KIND.to_owned(), message, expected, got }
+    Violation { pointer: short_pointer(pointer), kind: KIND.to_owned(), message, expected, got }
+}
+
+/// A text as an error repeats it.
+fn brief(text: &str) -> String {
+    match text.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }
 
 impl Plan {
@@ -192,6 +228,17 @@ impl Plan {
     /// The calls whose results a call uses.
     pub fn needs(&self, call: usize) -> &[usize] {
         self.needs.get(call).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the arguments of a call were read out of another notation than JSON, for the references
+    /// in them.
+    pub fn is_rewritten(&self, call: usize) -> bool {
+        self.rewritten.get(call).is_some_and(|rewritten| *rewritten)
+    }
+
+    /// How much more is wrong with a call than the violations beside the plan tell.
+    pub fn untold(&self, call: usize) -> usize {
+        self.templates.get(call).and_then(Option::as_ref).map_or(0, |template| template.untold)
     }
 
     /// The arguments of a call with [`unknown`] in the place of each reference; `None` for a call

@@ -70,6 +70,9 @@ pub struct Call {
     pub tool: String,
     /// The arguments as JSON text, exactly as they came.
     pub arguments_json: String,
+    /// The arguments as a model wrote them, where those of a batch had to be read out of another notation
+    /// than JSON before results could be put in.
+    pub written: Option<String>,
     /// In whose terms the name and the arguments are written; `None` for the tool's own.
     pub dialect: Option<Dialect>,
     /// Why the call may not run, whatever its arguments are; known before it was sent on.
@@ -112,6 +115,7 @@ impl Call {
             named: false,
             tool: tool.into(),
             arguments_json: arguments_json.into(),
+            written: None,
             dialect: None,
             withheld: None,
             files: Vec::new(),

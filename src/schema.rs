@@ -35,11 +35,13 @@ pub(crate) use reference::follow;
 pub use violation::Violation;
 
 pub(crate) use notation::translate as from_notation;
+pub(crate) use repair::loosely;
 use store::Slot;
 use terms::own;
 pub(crate) use terms::own_terms;
 use validator::{Compiled, Pair};
 use violation::explain;
+pub(crate) use violation::{MAX_VIOLATIONS, short_pointer};
 
 /// Largest arguments, in bytes of JSON text.
 pub const MAX_ARGUMENTS_BYTES: usize = 1 << 20;
@@ -229,7 +231,8 @@ impl Schemas {
                 total: 1,
                 repairs: Vec::new(),
             })
-            .and_then(|()| self.check_in(call.dialect, &resolved.tool, &call.arguments_json));
+            .and_then(|()| self.check_in(call.dialect, &resolved.tool, &call.arguments_json))
+            .and_then(|arguments| self.written(&resolved.tool, call, arguments));
         let outcome = match &result {
             Ok(arguments) if arguments.repairs.is_empty() => "ok",
             Ok(_) => "repaired",
@@ -262,6 +265,20 @@ impl Schemas {
         let (value, repairs) = read.map_err(|error| terms::told(error, dialect, tool))?;
         let canonical = canonical(&value);
         Ok(Arguments { digest: digest(&canonical), canonical, value, repairs })
+    }
+
+    /// The arguments with the changes that were made before results were put into them.
+    fn written(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        mut arguments: Arguments,
+    ) -> Result<Arguments, Error> {
+        if let Some(written) = &call.written {
+            let sensitive = self.input(tool)?.sensitive;
+            arguments.repairs.splice(0..0, repair::translations(sensitive, written));
+        }
+        Ok(arguments)
     }
 
     fn pair(&self, tool: &Tool) -> Option<&Pair> {

@@ -6,10 +6,14 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{Unfilled, Violation, violation};
+use super::{Unfilled, Violation, brief, violation};
 use crate::pointer;
-use crate::schema::MAX_ARGUMENTS_BYTES;
+use crate::schema::{MAX_ARGUMENTS_BYTES, short_pointer};
 
+/// Most references of one call that are told to be none; of more it is said how many there are.
+const MOST_TOLD: usize = 64;
+/// Most names of calls in one message.
+const MOST_NAMES: usize = 8;
 /// The only member of a reference.
 const MEMBER: &str = "$ref";
 
@@ -31,16 +35,19 @@ pub(super) struct Hole {
 pub(super) struct Template {
     value: Value,
     pub(super) holes: Vec<Hole>,
+    /// References that are none and are not among those told.
+    pub(super) untold: usize,
     unescaped: bool,
 }
 
 impl Template {
     /// Finds the references to the calls of these names; and those that are none.
     pub(super) fn new(mut value: Value, places: &HashMap<&str, usize>) -> (Self, Vec<Violation>) {
-        let mut finder = Finder { places, holes: Vec::new(), wrong: Vec::new(), unescaped: false };
+        let (holes, wrong) = (Vec::new(), Vec::new());
+        let mut finder = Finder { places, holes, wrong, untold: 0, unescaped: false };
         finder.walk(&mut value, &mut String::new());
-        let Finder { holes, wrong, unescaped, .. } = finder;
-        (Self { value, holes, unescaped }, wrong)
+        let Finder { holes, wrong, untold, unescaped, .. } = finder;
+        (Self { value, holes, untold, unescaped }, wrong)
     }
 
     /// Whether the arguments are the same as the text that they were read from.
@@ -101,6 +108,7 @@ struct Finder<'f> {
     places: &'f HashMap<&'f str, usize>,
     holes: Vec<Hole>,
     wrong: Vec<Violation>,
+    untold: usize,
     unescaped: bool,
 }
 
@@ -143,10 +151,17 @@ impl Finder<'_> {
 
     /// Takes a reference, or says what is wrong with it.
     fn take(&mut self, value: &Value, pointer: &str) {
-        let at = if pointer.is_empty() { "the whole".to_owned() } else { format!("`{pointer}`") };
         let mut refuse = |what: &str| {
+            if self.wrong.len() >= MOST_TOLD {
+                self.untold += 1;
+                return;
+            }
+            let at = match pointer {
+                "" => "the whole".to_owned(),
+                place => format!("`{}`", short_pointer(place)),
+            };
             let expected = json!({ MEMBER: "NAME#/json/pointer" });
-            self.wrong.push(violation(pointer, format!("{at} {what}"), expected, value.clone()));
+            self.wrong.push(violation(pointer, format!("{at} {what}"), expected, shown(value)));
         };
         let literal = "write \"$$ref\" for an object that is no reference";
         let Some(text) = value.get(MEMBER).and_then(Value::as_str) else {
@@ -164,10 +179,15 @@ impl Finder<'_> {
         let Some(from) = self.places.get(name) else {
             let mut known: Vec<&str> = self.places.keys().copied().collect();
             known.sort_by_key(|known| self.places.get(known));
-            let known = known.join("`, `");
+            let more = match known.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            known.truncate(MOST_NAMES);
             return refuse(&format!(
-                "refers to `{name}`, which is no call of this batch; the calls \
-                                    are `{known}`"
+                "refers to `{}`, which is no call of this batch; the calls are `{}`{more}",
+                brief(name),
+                known.join("`, `")
             ));
         };
         self.holes.push(Hole {
@@ -176,6 +196,17 @@ impl Finder<'_> {
             place: place.to_owned(),
             text: text.to_owned(),
         });
+    }
+}
+
+/// A value as an error repeats it: what is long only by its beginning.
+fn shown(value: &Value) -> Value {
+    match value.get(MEMBER) {
+        Some(Value::String(text)) => json!({ MEMBER: brief(text) }),
+        Some(inner @ (Value::Array(_) | Value::Object(_))) => json!({
+            MEMBER: if inner.is_array() { "an array" } else { "an object" }
+        }),
+        _ => value.clone(),
     }
 }
 

@@ -81,6 +81,38 @@ fn a_reference_takes_the_very_value_at_its_place() {
 }
 
 #[test]
+fn references_stand_in_every_notation_that_is_read() {
+    let tool = anything();
+    let planned = |tool: &Tool, text: &str| {
+        let part = |name, arguments| Part { name, arguments, tool: Some(tool), own_terms: true };
+        plan(&[part("a", "{}"), part("b", text)])
+    };
+    for text in [
+        "{'v': {'$ref': 'a#/v'}, 'n': None}",
+        "{\"v\": {\"$ref\": \"a#/v\"}, \"n\": null,}",
+        "{v: {\"$ref\": 'a#/v'}, n: null} // with a comment\n",
+        "```json\n{\"v\": {\"$ref\": \"a#/v\"}, \"n\": null}\n```",
+        r#""{\"v\": {\"$ref\": \"a#/v\"}, \"n\": null}""#,
+    ] {
+        let (plan, faults) = planned(&tool, text);
+        assert!(faults.iter().all(Vec::is_empty), "{text}: {faults:?}");
+        assert!(plan.is_rewritten(1) && !plan.is_rewritten(0), "{text}");
+        let filled = fill(&plan, 1, &[json!({"v": 1})]).unwrap();
+        assert_eq!(filled, json!({"v": 1, "n": null}), "{text}");
+    }
+    let (plan, _) = planned(&tool, "{\"v\": {\"$ref\": \"a#/v\"}}");
+    assert!(!plan.is_rewritten(1), "JSON is not another notation");
+    let (_, faults) = planned(&tool, "{'v': {'$ref': 'c#/v'}}");
+    assert!(faults[1][0].message.contains("`c`, which is no call"), "{faults:?}");
+    let (_, faults) = planned(&tool, "{'v': {'$ref': 'a#/v'");
+    assert!(faults[1][0].message.contains("cannot be read"), "{faults:?}");
+    let mut strict = Arc::unwrap_or_clone(tool);
+    strict.repair = Repair::Off;
+    let (_, faults) = planned(&strict, "{'v': {'$ref': 'a#/v'}}");
+    assert!(faults[1][0].message.contains("cannot be read"), "a tool that takes JSON only");
+}
+
+#[test]
 fn what_a_result_holds_is_no_reference() {
     let (plan, _) = of(&[("a", json!({})), ("b", json!({"x": {"$ref": "a#/x"}}))]);
     let hostile = json!({"x": {"$ref": "b#"}, "secret": 1});
@@ -210,12 +242,12 @@ fn results_that_are_missing_or_too_large_keep_a_call_from_running() {
 }
 
 #[test]
-fn text_that_is_not_plain_json_has_no_references() {
+fn text_in_another_notation_without_references_is_left_as_it_is() {
     let part = |arguments| Part { name: "a", arguments, tool: None, own_terms: true };
     let (plan, faults) = plan(&[part("{'x': 1}")]);
     assert!(faults[0].is_empty() && plan.outline(0).is_none(), "repair is for the schema room");
     let (_, faults) = super::plan(&[part("{'x': {'$ref': 'b#'}}")]);
-    assert!(faults[0][0].message.contains("cannot be read"), "{faults:?}");
+    assert!(faults[0][0].message.contains("is no call"), "a reference is read: {faults:?}");
     let (_, faults) = super::plan(&[part(r#"{"x": {"$ref": "a#", "$ref": "b#"}}"#)]);
     assert!(faults[0][0].message.contains("twice") || faults[0][0].message.contains("$ref"));
 }

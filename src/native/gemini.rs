@@ -53,16 +53,19 @@ fn parts(parts: &[Node<'_>], turn: &mut Turn) -> Result<(), Error> {
             return Err(part.wrong("a function's response does not stand in a model's content"));
         }
         if let Some(call) = part.any(&["functionCall", "function_call"])? {
+            if call
+                .any(&["partialArgs", "partial_args", "willContinue", "will_continue"])?
+                .is_some()
+            {
+                return Err(call.wrong(
+                    "is a piece of a function call (`partialArgs`, `willContinue`), and such pieces are \
+                     not put together, so nothing ran: ask Gemini without \
+                     `streamFunctionCallArguments`",
+                ));
+            }
             let (name, arguments) = named(&call, "args")?;
-            let pieces = call.any(&["partialArgs", "partial_args"])?.is_some()
-                || call.flag("willContinue")? == Some(true);
-            let fault = pieces.then(|| {
-                "the arguments came in pieces, which are not put together, so nothing ran: ask for \
-                 calls without streamed arguments"
-                    .to_owned()
-            });
             let id = call.word("id")?;
-            turn.calls.push(Asked { id, name, arguments, fault, ..Asked::default() });
+            turn.calls.push(Asked { id, name, arguments, ..Asked::default() });
         } else if part.flag("thought")? != Some(true) {
             turn.text.push_str(&part.word("text")?);
         }

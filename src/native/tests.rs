@@ -1,6 +1,8 @@
 //! What the room promises: messages of each provider, streams, texts, and results.
 
 mod answers;
+mod leads;
+mod marks;
 mod messages;
 mod streams;
 mod sturdy;

@@ -11,14 +11,18 @@
 //!    the form is marked: then the answer is that there is no such tool.
 //! 4. Several calls run together only in one array or in marked forms. Two objects that stand apart are
 //!    not run, nor is a call beside a final answer or beside a broken one.
-//! 5. What is announced as an example, has text after it in its own line, or a result after it that no
-//!    tool gave, is not run.
-//! 6. What ends too early, or is no JSON for another reason, is not run and not completed.
+//! 5. What is announced as an example or stands below the heading of one, stands in a comment or in
+//!    brackets, has text after it in its own line, or a result after it that no tool gave, is not run.
+//! 6. What ends too early, or is no JSON for another reason, is not run and not completed; nor is a text
+//!    that is nothing but a tool's name and arguments in another notation, which `text/alone` tells.
 
+mod alone;
 mod doubt;
 mod fence;
 mod find;
 mod found;
+mod lead;
+mod marks;
 mod shape;
 mod tags;
 mod value;
@@ -86,7 +90,7 @@ fn searched(text: &str, tools: &Tools<'_>) -> Reading {
     let inner = unquote(text.trim());
     let text = bare(inner.as_deref().unwrap_or(text));
     match decide(text, Finder::new(text, tools).find()) {
-        Reading::Prose => expression(text, tools).map_or(Reading::Prose, Reading::Unclear),
+        Reading::Prose => alone::read(text, tools).map_or(Reading::Prose, Reading::Unclear),
         reading => reading,
     }
 }
@@ -104,28 +108,9 @@ pub fn search_cut(text: &str, why: &str, tools: &Tools<'_>) -> Reading {
     }
 }
 
-/// A text that is nothing but a tool's name and something in brackets, as in a programming language.
-fn expression(text: &str, tools: &Tools<'_>) -> Option<Unclear> {
-    let inner = text.trim().trim_matches('`').trim();
-    let language = ["tool_code\n", "python\n", "py\n"];
-    let inner = language.iter().find_map(|word| inner.strip_prefix(word)).unwrap_or(inner).trim();
-    let inner =
-        inner.strip_prefix("print(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
-    let (name, _) = inner.strip_suffix(')')?.split_once('(')?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    let tool =
-        Some(name).filter(|name| !name.is_empty() && name.chars().all(is_name)).and_then(tools)?;
-    let why = format!(
-        "found a call of `{}` in the notation of a programming language, which is not run: send one \
-         JSON object of `name` and `arguments`, and nothing else",
-        tool.name
-    );
-    Some(Unclear::new(why, text, 0, Some(&tool)))
-}
-
 /// The text without what a model ends it with and a host should have left out.
 fn bare(text: &str) -> &str {
-    const ENDS: [&str; 9] = [
+    const ENDS: [&str; 10] = [
         "</s>",
         "<|im_end|>",
         "<|eot_id|>",
@@ -135,6 +120,7 @@ fn bare(text: &str) -> &str {
         "<|end_of_text|>",
         "<end_of_turn>",
         "<eos>",
+        "<｜end▁of▁sentence｜>",
     ];
     let mut text = text.trim_end();
     while let Some(rest) = ENDS.iter().find_map(|end| text.strip_suffix(end)) {
@@ -175,7 +161,8 @@ fn decide(text: &str, mut found: Vec<Found>) -> Reading {
         let tool = found.iter().find_map(Found::tool);
         Reading::Unclear(Unclear::new(why.to_owned(), text, first.at, tool))
     };
-    if found.iter().any(|one| matches!(one.what, What::Final { .. })) {
+    let answer = found.iter().any(|one| matches!(one.what, What::Final { .. }));
+    if answer || doubt::answers(text, &found) {
         return several(
             "found a final answer and more beside it, so nothing ran: send either the answer or \
              one call, and nothing else",

@@ -10,7 +10,7 @@ use crate::batch::{Part, Plan, plan};
 use crate::call::{Call, Code, Failure, Member};
 use crate::catalog::Tool;
 use crate::normalize;
-use crate::schema::{self, Violation};
+use crate::schema::{self, MAX_VIOLATIONS, Violation};
 
 /// A batch that was looked at.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Pipeline {
                 Some(tool) if !seen(tool) => Some(snapshot.policies.hide().failure()),
                 Some(tool) => misfit(&snapshot, (call, tool), (&plan, at)),
             };
-            with_violations(failure, violations)
+            with_violations(failure, violations, plan.untold(at))
         };
         let faults = wrong.into_iter().enumerate().zip(calls.iter().zip(&tools)).map(judge);
         let faults = faults.collect();
@@ -86,22 +86,30 @@ fn misfit(
     checked.err().map(|error| error.failure())
 }
 
-/// A failure that also tells of wrong references.
-fn with_violations(failure: Option<Failure>, violations: Vec<Violation>) -> Option<Failure> {
+/// A failure that also tells of wrong references, as many as of any call; `untold` are more of them.
+fn with_violations(
+    failure: Option<Failure>,
+    mut violations: Vec<Violation>,
+    untold: usize,
+) -> Option<Failure> {
     let Some(first) = violations.first().map(|first| first.message.clone()) else {
         return failure;
     };
+    let wrong = violations.len() + untold;
+    violations.truncate(MAX_VIOLATIONS);
     let Some(mut failure) = failure else {
-        let (total, repairs) = (violations.len(), Vec::new());
+        let (total, repairs) = (wrong, Vec::new());
         return Some(schema::Error::Violations { violations, total, repairs }.failure());
     };
     let Some(details) = failure.details.as_object_mut() else { return Some(failure) };
+    let told = details.get("total").and_then(serde_json::Value::as_u64);
     let found = details.entry("violations").or_insert_with(|| serde_json::json!([]));
     if let Some(found) = found.as_array_mut() {
+        let told = told.and_then(|told| usize::try_from(told).ok()).unwrap_or(found.len());
         found.extend(violations.into_iter().filter_map(|one| serde_json::to_value(one).ok()));
-        let total = found.len();
+        found.truncate(MAX_VIOLATIONS);
         if failure.code == Code::SchemaValidationError {
-            details.insert("total".to_owned(), total.into());
+            details.insert("total".to_owned(), (told + wrong).into());
             failure.message = format!("{}; {first}", failure.message);
         }
     }

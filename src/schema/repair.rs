@@ -53,6 +53,21 @@ pub(super) fn repair(
     }
 }
 
+/// The object that arguments are in whatever notation, out of the string that they were encoded as; and
+/// whether that is another than what was written.
+pub(crate) fn loosely(text: &str) -> Result<(Value, bool), Error> {
+    let mut log = Log::new(true);
+    let value = unwrap_text(read_loosely(text, &mut log)?, &mut log)?;
+    Ok((value, log.count() > 0))
+}
+
+/// The changes that [`loosely`] makes, where only they were made before.
+pub(super) fn translations(sensitive: bool, text: &str) -> Vec<Change> {
+    let mut log = Log::new(sensitive);
+    let read = read_loosely(text, &mut log).and_then(|value| unwrap_text(value, &mut log));
+    if read.is_ok() { log.finish() } else { Vec::new() }
+}
+
 /// Reads JSON, or text that says the same in another notation.
 fn read_loosely(text: &str, log: &mut Log) -> Result<Value, Error> {
     let (value, changed) = reading(text).map_err(Error::Unreadable)?;

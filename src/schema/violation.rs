@@ -20,10 +20,11 @@ use super::validator::{Compiled, HARD_PATTERN, collect_errors, count, is_sensiti
 use crate::pointer;
 use needs::{Needs, Tried, rivals};
 
-pub(super) use phrase::{MASK, named, nearest, short_pointer};
+pub(crate) use phrase::short_pointer;
+pub(super) use phrase::{MASK, named, nearest};
 
 /// Most violations that are reported of one call.
-pub(super) const MAX_VIOLATIONS: usize = 20;
+pub(crate) const MAX_VIOLATIONS: usize = 20;
 /// Most alternatives within alternatives that are looked into.
 const MAX_UNIONS: usize = 8;
 /// Most alternatives of one place, and most values in it, that are compared.

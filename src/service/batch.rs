@@ -167,7 +167,8 @@ impl Run {
                 () = stop.cancelled(), if !self.is_cancelled() => self.cancel(),
             }
         }
-        self.ended
+        let Self { tools, batch, ended, .. } = self;
+        tools.pipeline.share(&batch.calls, &batch.caller, ended).await
     }
 
     /// Begins a call, or says why it does not run.
@@ -185,7 +186,8 @@ impl Run {
             return Err((at, lost(&status::internal("")).into()));
         };
         if let Some(arguments) = arguments {
-            call.arguments_json = arguments;
+            let written = std::mem::replace(&mut call.arguments_json, arguments);
+            call.written = self.plan.is_rewritten(at).then_some(written);
         }
         call.taint = taint;
         call.received = Instant::now();

@@ -7,7 +7,9 @@ use std::sync::{Arc, Barrier};
 
 use serde_json::{Value, json};
 use switchboard::proto::tools::call_batch_request::{Entry, OnFailure};
-use switchboard::proto::tools::{CallBatchRequest, CallBatchResponse, CallRequest, CancelRequest};
+use switchboard::proto::tools::{
+    CallBatchRequest, CallBatchResponse, CallRequest, CancelRequest, GetResultRequest,
+};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -114,6 +116,25 @@ async fn results_reach_the_calls_that_refer_to_them_and_policy_decides_on_the_fi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn arguments_in_another_notation_can_refer_to_results_and_the_change_is_listed() {
+    let daemon = Setup::new().start().await;
+    let mut calls = vec![
+        entry("first", "probe.mirror", &json!({"value": {"n": 7}})),
+        entry("second", "probe.mirror", &json!({})),
+    ];
+    let written = "{'value': {'$ref': 'first#/value/n'},}";
+    calls[1].call.as_mut().unwrap().arguments_json = written.to_owned();
+    let (replies, answer) = run(&daemon, calls).await;
+    assert!(!answer.refused, "{replies:#?}");
+    assert_eq!(replies[1]["data"]["value"], 7);
+    let repair = &replies[1]["metadata"]["repairs"][0];
+    assert_eq!(repair["kind"], "notation", "{repair}");
+    assert!(repair["from"].as_str().unwrap().contains("{'value'"), "{repair}");
+    let records = records(&daemon);
+    assert_eq!(record(&records, "second")["arguments"], r#"{"value":7}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_with_anything_wrong_runs_nothing_and_tells_all_of_it() {
     let daemon = Setup::new().start().await;
     let (replies, answer) = run(
@@ -158,6 +179,61 @@ async fn a_batch_with_anything_wrong_runs_nothing_and_tells_all_of_it() {
     for one in records(&daemon) {
         assert_eq!(one["facts"]["handed_over"], false, "{one:#}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_long_results_stays_within_what_a_client_allows_and_loses_nothing() {
+    const BYTES: usize = 900_000;
+    let limits = ("sandbox/probe.toml", "output = \"64KiB\"", "output = \"1MiB\"");
+    let daemon = Setup::new().edit(limits.0, limits.1, limits.2).start().await;
+    let script = format!("yes 'line of a long result' | head -c {BYTES}");
+    let mut calls: Vec<Entry> = (0..20)
+        .map(|number| entry(&format!("n{number}"), "probe.sh", &json!({"script": script})))
+        .collect();
+    calls.push(entry("small", "probe.mirror", &json!({"value": "whole"})));
+    let (replies, answer) = run(&daemon, calls).await;
+    assert!(replies.iter().all(|reply| code(reply) == "SUCCESS"), "{:?}", codes(&replies));
+    let bytes = prost::Message::encoded_len(&answer);
+    assert!((12 << 20..32 << 20).contains(&bytes), "{bytes}");
+    assert_eq!(replies[20]["data"]["value"], "whole");
+    assert!(replies[20]["metadata"]["view"].is_null());
+    let part = |reply: &Value| reply["metadata"]["view"]["left_out"] == 1;
+    assert!(!part(&replies[0]), "there is room for the first ones");
+    assert!(part(&replies[19]), "{}", replies[19]["metadata"]);
+    let place = ["/data", "/data/stdout"]
+        .into_iter()
+        .find(|place| replies[19].pointer(place).is_some_and(Value::is_string))
+        .unwrap();
+    let asked = GetResultRequest {
+        call_id: replies[19]["metadata"]["call_id"].as_str().unwrap().to_owned(),
+        pointer: Some(place.to_owned()),
+        first: u64::try_from(BYTES - 7).unwrap(),
+        ..Default::default()
+    };
+    let page = daemon.client().await.get_result(asked).await.unwrap().into_inner();
+    assert_eq!(page.next_first, 0);
+    let rest: String = serde_json::from_str(&page.json).unwrap();
+    assert_eq!(rest.len(), 7, "the end of the result is kept: {page:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_errors_of_a_refused_batch_are_as_few_as_of_any_call() {
+    let daemon = Setup::new().start().await;
+    let wrong: Vec<Value> =
+        (0..30_000).map(|number| json!({"$ref": format!("nobody{number}#")})).collect();
+    let (replies, answer) =
+        run(&daemon, vec![entry("a", "probe.mirror", &json!({"value": wrong}))]).await;
+    assert!(answer.refused);
+    let details = &replies[0]["error"]["details"];
+    assert_eq!(details["violations"].as_array().unwrap().len(), 20);
+    assert_eq!(details["total"], 30_000);
+    assert!(prost::Message::encoded_len(&answer) < 64 << 10);
+
+    let long = format!("{}#", "n".repeat(300_000));
+    let (replies, answer) =
+        run(&daemon, vec![entry("a", "probe.mirror", &json!({"value": {"$ref": long}}))]).await;
+    assert_eq!(code(&replies[0]), "SCHEMA_VALIDATION_ERROR");
+    assert!(prost::Message::encoded_len(&answer) < 8 << 10, "a name is not repeated as a whole");
 }
 
 #[tokio::test(flavor = "multi_thread")]

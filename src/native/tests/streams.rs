@@ -212,6 +212,27 @@ fn an_error_in_a_stream_ends_it() {
 }
 
 #[test]
+fn a_stream_of_gemini_with_pieces_of_a_call_is_refused_as_a_whole() {
+    let part = |part: Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": null}]});
+    let chunks = [
+        part(json!({"text": "Looking."})),
+        part(json!({"functionCall": {"name": "ls", "willContinue": true}})),
+        part(json!({"functionCall": {"partialArgs": [{"jsonPath": "$.all", "boolValue": true}],
+            "willContinue": true}})),
+        part(json!({"functionCall": {}})),
+        json!({"candidates": [{"finishReason": "STOP"}]}),
+    ];
+    let refused = |chunks: &[Value]| {
+        assemble(Provider::Gemini, sse(chunks).as_bytes()).unwrap_err().to_string()
+    };
+    for stream in [&chunks[..], &chunks[2..]] {
+        let told = refused(stream);
+        assert!(told.contains("/parts/0/functionCall"), "{told}");
+        assert!(told.contains("without `streamFunctionCallArguments`"), "{told}");
+    }
+}
+
+#[test]
 fn a_stream_of_something_else_is_refused() {
     for (provider, stream) in streams() {
         for other in super::PROVIDERS {

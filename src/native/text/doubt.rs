@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::found::Found;
+use super::find::after_thinking;
+use super::found::{Found, What};
+use super::lead;
 
 /// Words before a call that make it an example, a format, or something not to be done.
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -48,16 +50,49 @@ const MAX_AFTER: usize = 4096;
 static RESULT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = r"(?imx) ^ [\ \t>*_\#]*
         ( (observation|(tool|function|api|action)[\ _](result|response|output|results)) [*_]* \s* [:：] \s* \S
-        | <(observation|tool_response|tool_result|function_results|function_result)> )";
+        | <(observation|tool_response|tool_result|function_results|function_result)>
+        | ✿(result|return)✿ \s* [:：]? \s* [^\s✿] )
+        | <[|｜]tool[▁_]outputs?[▁_]begin[|｜]>";
     Regex::new(words).ok()
 });
+
+/// What opens an answer to the user, where nothing is called any more.
+static ANSWER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let words = r"(?imx) ^ [\ \t>*_\#\d.]*
+        ( (final|finished)[\ _-]?(answer|response|output)
+        | (最终|最終)(的な)?(答案|回答|答え|答复) | 최종\ ?(답변|답) | (endgültige|finale|abschließende)\ antwort
+        | réponse\ finale | respuesta\ final | resposta\ final | risposta\ finale
+        | (окончательный|итоговый|финальный)\ ответ )
+        [*_\ \t]* ( [:：–—-] | \r?$ )
+        | < (final_)?answer > | < final >";
+    Regex::new(words).ok()
+});
+
+/// Whether a final answer in words stands beside a call: outside of all that was found.
+pub(super) fn answers(text: &str, found: &[Found]) -> bool {
+    if !found.iter().any(|one| matches!(one.what, What::Calls { .. })) {
+        return false;
+    }
+    let mut from = after_thinking(text);
+    let mut says = false;
+    for (at, end) in found.iter().map(|one| (one.at, one.end)).chain([(text.len(), text.len())]) {
+        let between = text.get(from..at).unwrap_or_default();
+        // Behind a call in the same line nothing opens.
+        let first = from == after_thinking(text);
+        let below = || between.split_once('\n').map_or("", |(_, below)| below);
+        let lines = if first { between } else { below() };
+        says |= ANSWER.as_ref().is_none_or(|words| words.is_match(lines));
+        from = end;
+    }
+    says
+}
 
 /// Why a call may not be meant; `None` where it is.
 pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
     if found.is_whole(text) {
         return None;
     }
-    let before = text.get(..found.at).unwrap_or_default();
+    let before = text.get(after_thinking(text)..found.at).unwrap_or_default();
     let after = text.get(found.end..).unwrap_or_default();
     let says = |words: &LazyLock<Option<Regex>>, text: &str| {
         // Without its words the rule cannot be applied, so everything is in doubt.
@@ -70,18 +105,43 @@ pub(super) fn of(text: &str, found: &Found) -> Option<&'static str> {
     if sentence.trim_end().ends_with(['?', '？']) {
         return Some("a question stands before it");
     }
-    if says(&BEFORE, sentence) {
+    if says(&BEFORE, sentence) || lead::shows(before, sentence) {
         return Some("it is announced as something that is not to be run");
+    }
+    if let Some(why) = inside(before, after) {
+        return Some(why);
     }
     let (line, below) = after.split_once('\n').unwrap_or((after, ""));
     if !found.fenced && !found.marked {
-        let rest = line.trim_matches(|c: char| c.is_whitespace() || ".,;:!)".contains(c));
+        let rest = line.trim_matches(|c: char| c.is_whitespace() || ".,;:!".contains(c));
         if !rest.is_empty() {
             return Some("text follows it in its line");
         }
     }
     let next = if line.trim().is_empty() { below } else { line };
     says(&AFTER, first_sentence(next)).then_some("what follows says that it is not to be run")
+}
+
+/// What a call stands inside of, so that it may be shown or switched off.
+fn inside(before: &str, after: &str) -> Option<&'static str> {
+    let line = before.rsplit('\n').next().unwrap_or_default().trim();
+    let comments = ["//", "#", "--", ";", "%", "/*", "REM ", "rem "];
+    let url = |at: usize| line.get(..at).is_some_and(|before| before.ends_with(':'));
+    let comment = comments.iter().any(|mark| line.starts_with(mark))
+        || line.rfind("//").is_some_and(|at| !url(at))
+        || line.ends_with(['#', ';', '%']);
+    let open = before.rfind("/*").is_some_and(|at| {
+        let rest = before.get(at..).unwrap_or_default();
+        !rest.contains("*/") && after.contains("*/")
+    });
+    if comment || open {
+        return Some("it stands in a comment");
+    }
+    if before.trim_end().ends_with(['(', '（', '[', '［', '<']) {
+        return Some("it stands in brackets, as a remark or the target of a link does");
+    }
+    let assigned = line.ends_with('=') && !line.ends_with("==");
+    assigned.then_some("it is given to a name, as in a program")
 }
 
 /// The last sentence of the last line with text.

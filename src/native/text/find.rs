@@ -17,9 +17,11 @@ use crate::schema::{FlawKind, flaw};
 /// More than these are never run, so no more are looked for.
 const MAX_FOUND: usize = 64;
 /// Names that are looked up.
-const MAX_LOOKUPS: usize = 64;
+pub(super) const MAX_LOOKUPS: usize = 64;
 /// Bytes after the start of a broken value in which its tool's name is looked for.
 const MAX_HEAD: usize = 4096;
+/// The first byte of the marks of Qwen.
+const FLOWER: u8 = 0xe2;
 /// Languages of a fenced block that can be a call.
 const LANGUAGES: [&str; 13] = [
     "",
@@ -87,7 +89,7 @@ impl<'t, 'a> Finder<'t, 'a> {
                 b'`' => self.code(),
                 b'{' => self.value(),
                 b'<' if self.shown() => {}
-                b'<' | b'[' | b'f' if self.marked() => {}
+                b'<' | b'[' | b'f' | FLOWER if self.marked() => {}
                 b'[' if self
                     .rest()
                     .get(1..)
@@ -283,6 +285,9 @@ impl<'t, 'a> Finder<'t, 'a> {
         let line = rest.split('\n').next().unwrap_or_default();
         let next = self.at + (line.len() + 1).min(rest.len());
         let inner = line.trim_start();
+        if line.starts_with('>') && self.recipient() {
+            return true;
+        }
         if inner.starts_with('>') {
             self.at = next;
             return true;
@@ -375,7 +380,7 @@ impl<'t, 'a> Finder<'t, 'a> {
 }
 
 /// Bytes of what a model thought before it answered.
-fn after_thinking(text: &str) -> usize {
+pub(super) fn after_thinking(text: &str) -> usize {
     const MARKS: [(&str, &str); 4] = [
         ("<think>", "</think>"),
         ("<thinking>", "</thinking>"),

@@ -1,10 +1,11 @@
 //! Whether a JSON value is a call, and of what. The forms that models are known to write:
 //!
-//! - `{"name": N, "arguments": A}`; for `name` also `tool`, `tool_name` or `function`, for `arguments`
-//!   also `parameters`, `args`, `params`, `input`, `tool_input` or `kwargs`
+//! - `{"name": N, "arguments": A}`; for `name` also `tool`, `tool_name`, `function` or `recipient_name`,
+//!   for `arguments` also `parameters`, `args`, `params`, `input`, `tool_input` or `kwargs`
 //! - `{"action": N, "action_input": A}`, and `{"action": "tool_call", "tool": N, "args": A}`
-//! - one of these inside `tool_call`, `function_call`, `tool_use`, `call`, `function` or `tool`
-//! - an array of these, alone or inside `tool_calls`, `function_calls` or `calls`
+//! - one of these inside `tool_call`, `function_call`, `functionCall`, `tool_use`, `call`, `function`,
+//!   `tool` or `action`
+//! - an array of these, alone or inside `tool_calls`, `function_calls`, `tool_uses` or `calls`
 //! - `{"action": "final", "text": T}`, and `{"final_answer": T}`: an answer, not a call
 //!
 //! `id`, `type` and what a model says of its reasons may stand beside. Any other member makes it data.
@@ -14,19 +15,49 @@ use crate::native::raw::{parts, span};
 
 /// Calls within calls that are opened.
 const MAX_LEVELS: usize = 3;
-const NAMES: [&str; 6] = ["name", "tool", "tool_name", "function", "function_name", "action"];
-const ARGUMENTS: [&str; 8] =
-    ["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
-const WRAPPERS: [&str; 9] = [
+const NAMES: [&str; 9] = [
+    "name",
+    "tool",
+    "tool_name",
+    "toolName",
+    "function",
+    "function_name",
+    "functionName",
+    "action",
+    ADDRESSEE,
+];
+/// A name that begins with the room of all functions.
+const ADDRESSEE: &str = "recipient_name";
+const ARGUMENTS: [&str; 10] = [
+    "arguments",
+    "parameters",
+    "args",
+    "params",
+    "input",
+    "tool_input",
+    "toolInput",
+    "action_input",
+    "actionInput",
+    "kwargs",
+];
+const WRAPPERS: [&str; 17] = [
     "tool_call",
+    "toolCall",
     "function_call",
+    "functionCall",
     "tool_use",
+    "toolUse",
     "call",
+    "action",
     "function",
     "tool",
     "tool_calls",
+    "toolCalls",
     "function_calls",
+    "functionCalls",
+    "tool_uses",
     "calls",
+    "actions",
 ];
 const BESIDE: [&str; 15] = [
     "id",
@@ -142,7 +173,11 @@ impl<'t> Members<'t> {
             if known(&WRAPPERS) && value.starts_with(['{', '[']) {
                 members.wrapped.push(value);
             } else if let (true, Some(text)) = (known(&NAMES), text) {
-                members.names.push((key, text));
+                let name = match text.strip_prefix("functions.") {
+                    Some(name) if key == ADDRESSEE => name.to_owned(),
+                    _ => text,
+                };
+                members.names.push((key, name));
             } else if known(&ARGUMENTS) {
                 members.arguments.push(value);
             } else if known(&BESIDE) || matches!(value, "null" | "\"\"") || key == "role" {

@@ -5,9 +5,10 @@
 //! - `<function=NAME>{..}</function>` (Llama), and there `<parameter=NAME>text</parameter>` (Qwen Coder)
 //! - `<invoke name="NAME">`, and there `<parameter name="NAME">text</parameter>`
 //! - `[TOOL_CALLS][{..}]` and `[TOOL_CALLS]NAME[ARGS]{..}` (Mistral), `functools[{..}]` (Phi)
-//! - `<|python_tag|>{..}` (Llama)
+//! - `<|python_tag|>{..}` and `<|python_start|>{..}<|python_end|>` (Llama)
 //! - `<|channel|>commentary to=functions.NAME ..<|message|>{..}` (gpt-oss)
 //!
+//! `text/marks` has those that name the tool between marks. In a mark, `NAME(..)` is told and not run.
 //! And, without the same force, `Action: NAME` with `Action Input: {..}` in the next line.
 
 use serde_json::{Map, Value as Json};
@@ -18,12 +19,14 @@ use super::shape::Wanted;
 use super::value::Value;
 use crate::native::raw::Stop;
 
-const PAIRS: [(&str, &str); 5] = [
+const PAIRS: [(&str, &str); 7] = [
     ("<tool_call>", "</tool_call>"),
     ("<function_call>", "</function_call>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<|tool_call|>", "<|/tool_call|>"),
     ("<|python_tag|>", "<|eom_id|>"),
+    ("<|python_start|>", "<|python_end|>"),
+    ("<function_calls>", "</function_calls>"),
 ];
 const MISTRAL: &str = "[TOOL_CALLS]";
 /// How a call with parameters of its own opens and closes, and its parameters.
@@ -52,6 +55,8 @@ impl Finder<'_, '_> {
             self.tagged(start, close)
         } else if let Some(form) = form_of(rest) {
             self.function(start, form)
+        } else if let Some(taken) = self.enveloped(start) {
+            taken
         } else if rest.starts_with(MISTRAL) {
             self.at += MISTRAL.len();
             self.mistral(start)
@@ -72,13 +77,13 @@ impl Finder<'_, '_> {
         true
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
     /// Passes over the line that opens or closes a fenced block.
-    fn skip_fence(&mut self) {
+    pub(super) fn skip_fence(&mut self) {
         if self.rest().starts_with("```") {
             let rest = self.rest();
             self.at += rest.find('\n').unwrap_or(rest.len());
@@ -93,8 +98,8 @@ impl Finder<'_, '_> {
         let rest = self.rest();
         let taken = match form_of(rest) {
             Some(form) => self.function(start, form),
-            None if rest.starts_with(['{', '[', '"']) => self.json(start),
-            None => self.named_line(start, rest),
+            None if self.named_line(start, rest) => true,
+            None => rest.starts_with(['{', '[', '"']) && self.json(start),
         };
         if !taken {
             return false;
@@ -145,13 +150,14 @@ impl Finder<'_, '_> {
         true
     }
 
-    fn note(&mut self, start: usize, why: &str) {
+    pub(super) fn note(&mut self, start: usize, why: &str) {
         let what = What::Broken { why: why.to_owned(), tool: None };
         self.found.push(Found { at: start, end: self.at, fenced: false, marked: true, what });
     }
 
     /// A mark with a tool's name after it, in a form that is not read.
     fn named_line(&mut self, start: usize, rest: &str) -> bool {
+        let rest = rest.trim_start_matches(['[', ' ']);
         let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
         let Some(tool) = rest.get(..end).filter(|name| !name.is_empty()).and_then(|n| self.tool(n))
         else {
@@ -249,7 +255,7 @@ impl Finder<'_, '_> {
     }
 
     /// The arguments of a call whose name is known.
-    fn arguments(&mut self, start: usize, name: &str) {
+    pub(super) fn arguments(&mut self, start: usize, name: &str) {
         match self.read() {
             Value::Whole(json, length) => {
                 self.at += length;
@@ -305,7 +311,7 @@ impl Finder<'_, '_> {
     }
 }
 
-const fn broken_words(stop: Stop) -> &'static str {
+pub(super) const fn broken_words(stop: Stop) -> &'static str {
     if stop.cut {
         "found a marked call that ends too early: it was cut off, so it did not run; send it again, \
          complete and shorter"
@@ -316,11 +322,11 @@ const fn broken_words(stop: Stop) -> &'static str {
 }
 
 /// The first bytes of a text.
-fn head(text: &str) -> &str {
+pub(super) fn head(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text)
 }
 
-const fn is_name(c: char) -> bool {
+pub(super) const fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 

@@ -27,7 +27,7 @@ pub(in crate::schema) fn named(pointer: &str) -> String {
 }
 
 /// A JSON Pointer, cut where its names are so long that it helps nobody.
-pub(in crate::schema) fn short_pointer(pointer: &str) -> String {
+pub(crate) fn short_pointer(pointer: &str) -> String {
     let mut short: String = pointer.chars().take(MAX_POINTER).collect();
     if short.len() < pointer.len() {
         short.push('…');
