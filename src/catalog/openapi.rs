@@ -18,6 +18,7 @@ mod resources;
 mod schema;
 mod security;
 mod servers;
+mod slips;
 mod swagger;
 mod yaml;
 
@@ -169,6 +170,7 @@ fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, Impor
     for ((candidate, name), made) in chosen.into_iter().zip(made) {
         found.extend(enter(&mut report, candidate, name, made));
     }
+    report.remarks.extend(document.untold(&report));
     (found, report)
 }
 
@@ -308,6 +310,10 @@ fn gather<'a>(
                 continue;
             }
         };
+        if !item.value.is_object() && !item.value.is_null() {
+            let place = document.describe(item.file, &item.pointer);
+            skip(path.to_owned(), Note::new(place, "is no path item, which maps methods"));
+        }
         for (key, operation) in methods(&item) {
             let method = key.to_ascii_uppercase();
             let odd = key.bytes().any(|b| b.is_ascii_uppercase());

@@ -92,6 +92,7 @@ pub(super) fn listed<'a>(
         let mut replaced = HashSet::new();
         for entry in level.get("parameters").iter().flat_map(Spot::items) {
             let spot = converter.document.follow_refs(entry)?;
+            converter.heed(&spot)?;
             let place = spot.text("in");
             // There is one body, whatever its name.
             let name = spot.text("name").filter(|_| place != Some("body"));
