@@ -33,7 +33,7 @@ mod target;
 mod tests;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -212,6 +212,8 @@ pub struct Catalog {
     tools: Vec<Arc<Tool>>,
     /// Tools by the file they came from, relative to the policies folder.
     files: BTreeMap<String, Vec<Arc<Tool>>>,
+    /// Files of a source's document that could not be read when its tools were made.
+    broken: BTreeMap<String, BTreeSet<String>>,
     /// Profiles by their file.
     profiles: BTreeMap<String, Arc<Profile>>,
     /// Seccomp profiles by their file.

@@ -142,6 +142,7 @@ fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, Impor
     let mut report = ImportReport::default();
     let root = Spot::new(0, "", document.root(0));
     introduce(document, &root, &mut report);
+    report.broken = document.broken();
     let candidates = gather(document, &root, &mut report);
     report.operations = candidates.len() + report.skipped.len();
     let names = name_all(&candidates, &settings.prefix);

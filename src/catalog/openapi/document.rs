@@ -16,6 +16,7 @@ use super::extensions::Extensions;
 use super::plain;
 use super::refs::split;
 use super::remote::{Allowed, Fetcher, check_url};
+use super::report::Note;
 use super::resources::Resources;
 use super::slips::Slips;
 use super::yaml;
@@ -247,6 +248,14 @@ impl Document {
             inputs.push(Input { path: path.clone(), digest });
         }
         Some(inputs)
+    }
+
+    /// The other files that cannot be read.
+    pub(super) fn broken(&self) -> Vec<Note> {
+        let all = self.broken.iter();
+        let mut all: Vec<Note> = all.map(|(name, why)| Note::new(name.to_string(), why)).collect();
+        all.sort_by(|one, two| one.place.cmp(&two.place));
+        all
     }
 
     /// The file that a reference in `from` names.
