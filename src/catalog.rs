@@ -55,6 +55,7 @@ pub use http::{
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};
+pub(crate) use number::compare_values;
 pub use openapi::{ImportReport, Imported, Note, Skipped};
 pub use outline::Argument;
 pub use profile::{
