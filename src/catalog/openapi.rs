@@ -8,6 +8,7 @@ mod extensions;
 mod filter;
 mod flatten;
 mod names;
+mod nesting;
 mod operation;
 mod parameters;
 mod placeholders;
