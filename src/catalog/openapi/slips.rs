@@ -180,6 +180,10 @@ impl<'d> Walk<'d> {
         (key, value): (&'d String, &'d Value),
         (want, inner): (Want, Option<Role>),
     ) {
+        let inside = inner.is_some() && (value.is_object() || value.is_array());
+        if !inside && judge(want, value).is_none() {
+            return;
+        }
         let Some(below) = spot.get(key) else {
             return;
         };
@@ -273,10 +277,10 @@ impl<'d> Walk<'d> {
 
 /// What becomes of a value; `None` when it is of the right type.
 fn judge(want: Want, value: &Value) -> Option<Verdict> {
-    let shown = show(value);
-    let left = |what: &str| Some(Verdict::Left(format!("`{shown}` is {what}; left out")));
+    let left = |what: &str| Some(Verdict::Left(format!("`{}` is {what}; left out", show(value))));
     let taken = |new: Value| {
-        let message = format!("`{shown}` is of another type; taken as `{}`", show(&new));
+        let (old, meant) = (show(value), show(&new));
+        let message = format!("`{old}` is of another type; taken as `{meant}`");
         Some(Verdict::Taken(new, message))
     };
     let list = |items: Vec<Value>| {
