@@ -33,7 +33,7 @@ mod target;
 mod tests;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +58,7 @@ pub use http::{
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
 pub use load::{Images, Usable, import};
+pub(crate) use number::compare_values;
 pub use openapi::{ImportReport, Imported, Lines, Note, Skipped};
 pub use outline::Argument;
 pub use profile::{
@@ -219,6 +220,8 @@ pub struct Catalog {
     files: BTreeMap<String, Vec<Arc<Tool>>>,
     /// Documents by the source that names them, both relative to the policies folder.
     documents: BTreeMap<String, String>,
+    /// Files of a source's document that could not be read when its tools were made.
+    broken: BTreeMap<String, BTreeSet<String>>,
     /// Profiles by their file.
     profiles: BTreeMap<String, Arc<Profile>>,
     /// Seccomp profiles by their file.

@@ -64,6 +64,9 @@ pub struct Parameter {
     pub reserved: bool,
     /// Writes the value as JSON text.
     pub json: bool,
+    /// How lists inside the list are written, outermost first; without it there may be none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<Style>,
 }
 
 /// Which part of a request carries a parameter.

@@ -251,6 +251,7 @@ impl Load<'_> {
         let source::Parsed { tools: toolings, report, document } =
             source::parse(self.root, &text, self.cache.map(|cache| (cache, stem)))?;
         self.catalog.documents.extend(document.map(|document| (name.to_owned(), document)));
+        self.check_parts(name, &report)?;
         let mut tools = Vec::new();
         for tooling in toolings {
             let place = tooling.operation.clone().unwrap_or_default();
@@ -264,6 +265,22 @@ impl Load<'_> {
         }
         self.report(name, &report);
         Ok(tools)
+    }
+
+    /// A file of a document that broke since is as a broken document: what was there before stays.
+    fn check_parts(&mut self, name: &str, report: &ImportReport) -> Result<(), Fault> {
+        let old = self.previous.map(|(old, _)| old).filter(|old| old.files.contains_key(name));
+        let known = old.map(|old| old.broken.get(name));
+        let is_new = |file: &String| {
+            known.is_some_and(|known| known.is_none_or(|known| !known.contains(file)))
+        };
+        if let Some(part) = report.broken.iter().find(|part| is_new(&part.place)) {
+            let message = format!("is a file of the document, and broken: {}", part.message);
+            return Err(Fault::new(part.place.clone(), message));
+        }
+        let all = report.broken.iter().map(|part| part.place.clone()).collect();
+        self.catalog.broken.insert(name.to_owned(), all);
+        Ok(())
     }
 
     /// Every operation that was skipped is a problem; so is a document without any.
@@ -293,6 +310,8 @@ impl Load<'_> {
                 let document = self.previous.and_then(|(old, _)| old.document_of(name));
                 let document = document.map(|document| (name.to_owned(), document.to_owned()));
                 self.catalog.documents.extend(document);
+                let parts = self.previous.and_then(|(old, _)| old.broken.get(name)).cloned();
+                self.catalog.broken.extend(parts.map(|parts| (name.to_owned(), parts)));
                 self.problem(name, explain(fault, kept.is_some()), true);
                 kept.unwrap_or_default()
             }

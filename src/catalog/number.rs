@@ -66,7 +66,7 @@ pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
 }
 
 /// The same of two values; `None` when one is no number.
-pub(super) fn compare_values(one: &Value, two: &Value) -> Option<Ordering> {
+pub(crate) fn compare_values(one: &Value, two: &Value) -> Option<Ordering> {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => Some(compare(one, two)),
         _ => None,

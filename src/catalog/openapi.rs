@@ -9,6 +9,7 @@ mod filter;
 mod flatten;
 mod lines;
 mod names;
+mod nesting;
 mod operation;
 mod parameters;
 mod placeholders;
@@ -19,6 +20,7 @@ mod resources;
 mod schema;
 mod security;
 mod servers;
+mod slips;
 mod swagger;
 mod yaml;
 
@@ -143,6 +145,7 @@ fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, Impor
     let mut report = ImportReport::default();
     let root = Spot::new(0, "", document.root(0));
     introduce(document, &root, &mut report);
+    report.broken = document.broken();
     let candidates = gather(document, &root, &mut report);
     report.operations = candidates.len() + report.skipped.len();
     let names = name_all(&candidates, &settings.prefix);
@@ -171,6 +174,7 @@ fn read_document(document: &Document, settings: &Settings) -> (Vec<Found>, Impor
     for ((candidate, name), made) in chosen.into_iter().zip(made) {
         found.extend(enter(&mut report, candidate, name, made));
     }
+    report.remarks.extend(document.untold(&report));
     (found, report)
 }
 
@@ -310,6 +314,10 @@ fn gather<'a>(
                 continue;
             }
         };
+        if !item.value.is_object() && !item.value.is_null() {
+            let place = document.describe(item.file, &item.pointer);
+            skip(path.to_owned(), Note::new(place, "is no path item, which maps methods"));
+        }
         for (key, operation) in methods(&item) {
             let method = key.to_ascii_uppercase();
             let odd = key.bytes().any(|b| b.is_ascii_uppercase());

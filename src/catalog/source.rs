@@ -31,6 +31,7 @@ struct SourceFile {
     /// Path of the document, inside the policies folder, or its URL (HTTPS).
     document: String,
     /// Hosts, or `host:port`, that references may be fetched from, once at each load; default none.
+    /// HTTPS only, and HTTP for loopback addresses and `localhost`.
     #[serde(default)]
     references: Vec<String>,
     profile: String,

@@ -187,6 +187,7 @@ fn parameter(argument: &str, name: &str, place: Place, style: Style) -> Paramete
         explode: style == Style::Form,
         reserved: false,
         json: false,
+        inner: Vec::new(),
     }
 }
 

@@ -20,6 +20,7 @@ mod requests;
 mod schemas;
 mod search;
 mod secrets;
+mod slips;
 mod summary;
 mod swagger;
 mod unions;

@@ -1,6 +1,7 @@
 //! Compiles one tool's schemas: a [`Tool`] in, a [`Pair`] or the reason why not out. Offline,
 //! with regular expressions whose cost is bounded. Checks no call by itself.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use jsonschema::{Draft, Keyword, PatternOptions, Registry, ValidationError, Vali
 use serde_json::{Map, Value, json};
 
 use super::shallow::{Shallow, flatten};
-use crate::catalog::Tool;
+use crate::catalog::{Tool, compare_values};
 
 /// Keyword under which a pattern with look-around or back-references is compiled.
 pub(super) const HARD_PATTERN: &str = "x-switchboard-hard-pattern";
@@ -229,11 +230,15 @@ fn compile(schema: &Value, rewritten: &mut Option<Value>) -> Result<Validator, S
     if deeper_than(schema, MAX_SCHEMA_DEPTH) {
         return Err(format!("it is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
     }
-    let first = match options().build(schema) {
-        Ok(validator) => return Ok(validator),
+    let mut soft = schema.clone();
+    let bounded = add_ranges(&mut soft);
+    let first = match options().build(&soft) {
+        Ok(validator) => {
+            *rewritten = bounded.then_some(soft);
+            return Ok(validator);
+        }
         Err(error) => describe(&error),
     };
-    let mut soft = schema.clone();
     if !move_hard_patterns(&mut soft) {
         return Err(first);
     }
@@ -277,6 +282,58 @@ fn move_hard_patterns(schema: &mut Value) -> bool {
         }
     }
     moved
+}
+
+/// Adds the range of `format: int32` and `int64` as bounds, where a schema says nothing else of that
+/// side, nothing that contradicts, and lists no values. Tells whether there was any.
+fn add_ranges(schema: &mut Value) -> bool {
+    let mut added = false;
+    let mut todo = vec![schema];
+    while let Some(part) = todo.pop() {
+        match part {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(map) => {
+                for (keyword, bound) in range(map) {
+                    map.insert(keyword.to_owned(), bound);
+                    added = true;
+                }
+                todo.extend(
+                    map.iter_mut().filter(|(key, _)| !holds_data(key)).map(|(_, part)| part),
+                );
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    added
+}
+
+/// The bounds that a schema's format adds to its own.
+fn range(map: &Map<String, Value>) -> Vec<(&'static str, Value)> {
+    let (low, high) = match map.get("format").and_then(Value::as_str) {
+        Some("int32") => (json!(i32::MIN), json!(i32::MAX)),
+        Some("int64") => (json!(i64::MIN), json!(i64::MAX)),
+        Some(_) | None => return Vec::new(),
+    };
+    if ["enum", "const"].iter().any(|key| map.contains_key(*key)) {
+        return Vec::new();
+    }
+    let (below, above) = (["minimum", "exclusiveMinimum"], ["maximum", "exclusiveMaximum"]);
+    let free = |own: [&str; 2], others: [&str; 2], bound: &Value, outside| {
+        let [one, two] = others;
+        let contradicts = |key: &str| {
+            map.get(key).and_then(|value| compare_values(value, bound)) == Some(outside)
+        };
+        !own.iter().any(|key| map.contains_key(*key))
+            && !["default", one, two].into_iter().any(contradicts)
+    };
+    let mut bounds = Vec::new();
+    if free(below, above, &low, Ordering::Less) {
+        bounds.push(("minimum", low));
+    }
+    if free(above, below, &high, Ordering::Greater) {
+        bounds.push(("maximum", high));
+    }
+    bounds
 }
 
 /// Whether the member `key` of a schema holds values, not schemas.

@@ -125,6 +125,7 @@ impl Field {
             explode: self.explode,
             reserved: self.reserved,
             json: self.json,
+            inner: Vec::new(),
         }
     }
 }

@@ -28,13 +28,29 @@ const RESERVED: &AsciiSet = &STRICT
 /// Literal text of a path template: what may stand in a path stays, escapes included.
 const LITERAL: &AsciiSet = &RESERVED.remove(b'&').remove(b'+').remove(b'%').remove(b'\'').add(b'?');
 
-/// What stands between the items of a list that is written as one value.
-fn separator(style: Style) -> &'static str {
-    match style {
-        Style::SpaceDelimited => " ",
-        Style::PipeDelimited => "|",
-        Style::TabDelimited => "\t",
-        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
+impl Style {
+    /// What stands between the items of a list that is written as one value.
+    pub(in crate::catalog) const fn separator(self) -> &'static str {
+        match self {
+            Self::SpaceDelimited => " ",
+            Self::PipeDelimited => "|",
+            Self::TabDelimited => "\t",
+            Self::Form | Self::Simple | Self::Label | Self::Matrix | Self::DeepObject => ",",
+        }
+    }
+
+    /// The name that OpenAPI has for it; Swagger 2.0's for what it has none for.
+    pub(in crate::catalog) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Label => "label",
+            Self::Matrix => "matrix",
+            Self::Form => "form",
+            Self::SpaceDelimited => "spaceDelimited",
+            Self::PipeDelimited => "pipeDelimited",
+            Self::DeepObject => "deepObject",
+            Self::TabDelimited => "tsv",
+        }
     }
 }
 
@@ -54,7 +70,7 @@ pub(super) fn joined(style: Style, value: &Value) -> Option<String> {
         Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>()?,
         other => vec![scalar(other)?],
     };
-    Some(texts.join(separator(style)))
+    Some(texts.join(style.separator()))
 }
 
 /// The shapes that styles are defined for.
@@ -80,6 +96,13 @@ impl<'v> Values<'v> {
             })
         };
         Ok(match value {
+            Value::Array(items) if !parameter.inner.is_empty() => {
+                let one = |item| match nested(parameter, item, &parameter.inner)? {
+                    Some(text) => Ok(text),
+                    None => flat(item),
+                };
+                Self::List(items.iter().map(one).collect::<Result<_, Error>>()?)
+            }
             Value::Array(items) => Self::List(items.iter().map(flat).collect::<Result<_, _>>()?),
             Value::Object(map) => Self::Map(
                 map.iter()
@@ -105,6 +128,38 @@ impl<'v> Values<'v> {
                     .collect(),
             ),
         }
+    }
+}
+
+/// An item of a list that may hold lists, as text; `None` for what has none.
+fn nested<'v>(
+    parameter: &Parameter,
+    value: &'v Value,
+    levels: &[Style],
+) -> Result<Option<Cow<'v, str>>, Error> {
+    let (Value::Array(items), Some((style, deeper))) = (value, levels.split_first()) else {
+        let text = scalar(value);
+        let around = [parameter.style].into_iter().filter(|_| !parameter.explode);
+        let mut separators = around.chain(parameter.inner.iter().copied()).map(Style::separator);
+        let held = |text: &str| separators.find(|between| text.contains(between));
+        return match text.as_deref().and_then(held) {
+            Some(between) => {
+                let reason = format!("holds lists in lists, where no item may hold `{between}`");
+                Err(Error::argument(&parameter.argument, reason))
+            }
+            None => Ok(text),
+        };
+    };
+    let texts = items.iter().map(|item| nested(parameter, item, deeper));
+    let texts = texts.collect::<Result<Option<Vec<_>>, Error>>()?;
+    Ok(texts.map(|texts| Cow::Owned(texts.join(style.separator()))))
+}
+
+/// Leaves the commas between items of lists inside a list as those of a list are left.
+fn keep_commas(parameter: &Parameter, encoded: String) -> String {
+    match parameter.inner.iter().any(|style| style.separator() == ",") {
+        true => encoded.replace("%2C", ","),
+        false => encoded,
     }
 }
 
@@ -148,7 +203,8 @@ pub(super) fn path(parameter: &Parameter, value: &Value) -> Result<String, Error
         _ => None,
     };
     let exploded = pairs.is_some();
-    let items: Vec<String> = match (pairs, values.encoded(encode)) {
+    let encode_value = |text: &str| keep_commas(parameter, encode(text));
+    let items: Vec<String> = match (pairs, values.encoded(encode_value)) {
         (Some(pairs), _) => pairs,
         (None, Values::One(text)) => vec![text.into_owned()],
         (None, Values::List(items)) => items.into_iter().map(Cow::into_owned).collect(),
@@ -196,7 +252,7 @@ pub(super) fn query(parameter: &Parameter, value: &Value) -> Result<Vec<String>,
     let set = if parameter.reserved { RESERVED } else { STRICT };
     let encode_value = |text: &str| match parameter.reserved {
         true => keep_escapes(text),
-        false => utf8_percent_encode(text, set).to_string(),
+        false => keep_commas(parameter, utf8_percent_encode(text, set).to_string()),
     };
     let name = encode(&parameter.name);
     if parameter.style == Style::DeepObject && !parameter.json {
@@ -264,7 +320,7 @@ pub(super) fn deep(name: &str, value: &Value, pairs: &mut Vec<(String, String)>)
 /// A header's value. Headers know no encoding, so only visible ASCII, space and tab may stand.
 pub(super) fn header(parameter: &Parameter, value: &Value) -> Result<String, Error> {
     let values = Values::read(parameter, value)?;
-    let between = separator(parameter.style);
+    let between = parameter.style.separator();
     let parts: Vec<&str> = match &values {
         Values::One(_) => Vec::new(),
         Values::List(items) => items.iter().map(AsRef::as_ref).collect(),

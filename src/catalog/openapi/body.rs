@@ -132,7 +132,13 @@ pub(super) fn read<'a>(
         return Ok(None);
     };
     let body = converter.document.follow_refs(body)?;
+    converter.heed(&body)?;
     let (media, kind, content) = choose(converter, &body)?;
+    converter.heed(&content)?;
+    let encodings = content.get("encoding");
+    for (_, encoding) in encodings.iter().flat_map(Spot::members) {
+        converter.heed(&encoding)?;
+    }
     let format = kind.format();
     let required = match body.value.get("required").and_then(Value::as_bool) {
         Some(true) => Need::Yes,

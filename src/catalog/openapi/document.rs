@@ -16,7 +16,9 @@ use super::extensions::Extensions;
 use super::plain;
 use super::refs::split;
 use super::remote::{Allowed, Fetcher, check_url};
+use super::report::Note;
 use super::resources::Resources;
+use super::slips::Slips;
 use super::yaml;
 use crate::catalog::digest::of_text;
 use crate::catalog::file::{Fault, MAX_FILE, join_inside, read_text};
@@ -99,6 +101,8 @@ pub(super) struct Document {
     pub(super) anchors: OnceLock<Anchors>,
     pub(super) extensions: OnceLock<Extensions>,
     pub(super) resources: OnceLock<Resources>,
+    /// What is written in another type than it has.
+    pub(super) slips: Slips,
     /// Some schema may have an `$id`.
     pub(super) names_schemas: bool,
     /// Some schema may be what a `$dynamicRef` or a `$recursiveRef` leads to.
@@ -109,7 +113,8 @@ pub(super) struct Document {
 #[derive(Debug)]
 pub(super) struct File {
     name: Name,
-    value: Value,
+    pub(super) value: Value,
+    spellings: yaml::Spellings,
     /// SHA-256 of its text in hex.
     digest: String,
     names_schemas: bool,
@@ -118,10 +123,12 @@ pub(super) struct File {
 
 impl File {
     fn new(name: Name, text: &str) -> Result<Self, Fault> {
+        let (value, spellings) = yaml::parse_spelled(text)?;
         Ok(Self {
             name,
             digest: of_text(text),
-            value: yaml::parse(text)?,
+            value,
+            spellings,
             // A search of the text is far cheaper than a walk through what it holds.
             names_schemas: text.contains("$id"),
             is_dynamic: text.contains("$dynamicAnchor") || text.contains("$recursiveAnchor"),
@@ -161,6 +168,7 @@ impl Document {
         let mut document = Self::from_file(file, allowed.clone())?;
         let fetcher = Fetcher::new(allowed);
         document.follow(&mut Reader { folder: &folder, fetcher, room: MAX_FILE });
+        document.mend();
         Ok(document)
     }
 
@@ -176,7 +184,15 @@ impl Document {
             anchors: OnceLock::new(),
             extensions: OnceLock::new(),
             resources: OnceLock::new(),
+            slips: Slips::default(),
         })
+    }
+
+    /// Forgets what was worked out of the files, when these were changed.
+    pub(super) fn forget(&mut self) {
+        self.anchors.take();
+        self.extensions.take();
+        self.resources.take();
     }
 
     /// Reads the named files until no new one is named.
@@ -234,6 +250,14 @@ impl Document {
         Some(inputs)
     }
 
+    /// The other files that cannot be read.
+    pub(super) fn broken(&self) -> Vec<Note> {
+        let all = self.broken.iter();
+        let mut all: Vec<Note> = all.map(|(name, why)| Note::new(name.to_string(), why)).collect();
+        all.sort_by(|one, two| one.place.cmp(&two.place));
+        all
+    }
+
     /// The file that a reference in `from` names.
     pub(super) fn find(&self, from: usize, reference: &str) -> Result<usize, String> {
         let Some(base) = self.files.get(from) else {
@@ -253,6 +277,12 @@ impl Document {
     /// The root value of a file.
     pub(super) fn root(&self, file: usize) -> &Value {
         self.files.get(file).map_or(&Value::Null, |file| &file.value)
+    }
+
+    /// A value's text, as its author wrote it where it is a number.
+    pub(super) fn spelling(&self, file: usize, pointer: &str, value: &Value) -> String {
+        let written = self.files.get(file).and_then(|file| file.spellings.get(pointer));
+        written.filter(|_| value.is_number()).cloned().unwrap_or_else(|| plain(value))
     }
 
     /// Where a file is; `folder` is where the document's own folder is taken to be.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::refs::Spot;
+use super::report::Reason;
 use super::schema::{Converter, SENSITIVE};
 
 /// Deepest nesting of references and allOf that is followed.
@@ -21,6 +22,8 @@ pub(super) struct Flat<'a> {
     pub(super) undeclared: Vec<&'a str>,
     /// A part was closed, so that as written it refuses the other parts' members.
     pub(super) closed_part: bool,
+    /// The schemas that it was put together of.
+    pub(super) parts: Vec<Spot<'a>>,
 }
 
 /// Stands for the schema of a member that is demanded only.
@@ -28,7 +31,10 @@ static ANY: Value = Value::Bool(true);
 
 impl<'a> Flat<'a> {
     /// Notes what was read as meant rather than as written.
-    pub(super) fn tell(&self, converter: &mut Converter<'a>) {
+    pub(super) fn tell(&self, converter: &mut Converter<'a>) -> Result<(), Reason> {
+        for part in &self.parts {
+            converter.heed(part)?;
+        }
         if let Some((_, spot)) = self.members.first().filter(|_| self.closed_part) {
             let message = "a part of the body with `additionalProperties: false` refuses what the \
                            other parts declare; read as all their members together, and no others";
@@ -41,6 +47,7 @@ impl<'a> Flat<'a> {
             );
             converter.note(spot, "", message);
         }
+        Ok(())
     }
 }
 
@@ -73,6 +80,7 @@ fn add<'a>(
         true => schema.clone(),
         false => converter.document.follow_refs(schema.clone()).ok()?,
     };
+    flat.parts.push(schema.clone());
     for (key, value) in schema.value.as_object()? {
         let plain = match key.as_str() {
             "type" => is_object_type(value),

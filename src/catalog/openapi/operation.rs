@@ -67,6 +67,9 @@ pub(super) fn draft<'a>(
     settings: &ServerSettings,
 ) -> Result<Draft, Reason> {
     let Subject { root, item, operation, method, path } = *subject;
+    for spot in [root, item, operation] {
+        converter.heed(spot)?;
+    }
     let template = placeholders::settle(converter, [item, operation], path)?;
     let (path, query) = template.split_once('?').unwrap_or((&template, ""));
     check_path(converter, operation, (path, query))?;
@@ -251,7 +254,7 @@ fn add_fields<'a>(
     let Content::Fields(flat, written) = &plan.content else {
         return Ok(Vec::new());
     };
-    flat.tell(converter);
+    flat.tell(converter)?;
     let mut fields = Vec::new();
     let mut needed = Vec::new();
     for ((name, member), field) in flat.members.iter().zip(written) {

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::flatten::is_object;
+use super::nesting;
 use super::refs::Spot;
 use super::report::Reason;
 use super::schema::{Converter, is_sensitive};
@@ -92,6 +93,7 @@ pub(super) fn listed<'a>(
         let mut replaced = HashSet::new();
         for entry in level.get("parameters").iter().flat_map(Spot::items) {
             let spot = converter.document.follow_refs(entry)?;
+            converter.heed(&spot)?;
             let place = spot.text("in");
             // There is one body, whatever its name.
             let name = spot.text("name").filter(|_| place != Some("body"));
@@ -154,16 +156,21 @@ fn read_one<'a>(
         let (schema, json) = content(converter, spot, name)?;
         (style, flag("explode").unwrap_or(style == Style::Form), schema, json)
     };
+    let mut wire = Parameter {
+        argument: name.to_owned(),
+        name: name.to_owned(),
+        place,
+        style,
+        explode,
+        reserved: flag("allowReserved").unwrap_or(false),
+        json,
+        inner: Vec::new(),
+    };
+    if let Some(schema) = &schema {
+        nesting::settle(converter, schema, &mut wire);
+    }
     Ok(Some(Declared {
-        wire: Parameter {
-            argument: name.to_owned(),
-            name: name.to_owned(),
-            place,
-            style,
-            explode,
-            reserved: flag("allowReserved").unwrap_or(false),
-            json,
-        },
+        wire,
         required: place == Place::Path || flag("required").unwrap_or(false),
         sensitive: spot.value.as_object().is_some_and(is_sensitive),
         description: spot.description(),
@@ -312,6 +319,7 @@ fn match_path(
                 explode: false,
                 reserved: false,
                 json: false,
+                inner: Vec::new(),
             },
             required: true,
             sensitive: false,

@@ -1,7 +1,7 @@
 //! Files of a document that lie at other hosts: a URL in, its text out, if the source names the host.
 //! Each fetch is bounded; addresses and redirects are held to the rules of the egress gate.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,14 +36,22 @@ const MAX_REDIRECTS: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::catalog) struct Allowed(Vec<Url>);
 
-/// Whether a URL is of the kind that is ever fetched: HTTPS, or HTTP at a loopback address.
-pub(in crate::catalog) fn check_url(url: &Url) -> Result<(), String> {
-    let loopback = match url.host() {
+/// A name that stands for this machine, whatever a name server says (RFC 6761, 6.3).
+const LOCAL: &str = "localhost";
+
+/// Whether a URL names this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(_)) | None => false,
-    };
-    let known = url.scheme() == "https" || (url.scheme() == "http" && loopback);
+        Some(Host::Domain(name)) => name == LOCAL,
+        None => false,
+    }
+}
+
+/// Whether a URL is of the kind that is ever fetched: HTTPS, or HTTP at a loopback address.
+pub(in crate::catalog) fn check_url(url: &Url) -> Result<(), String> {
+    let known = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
     if !known || url.host().is_none() {
         return Err("is not fetched: only HTTPS is, and HTTP from a loopback address".to_owned());
     }
@@ -54,7 +62,8 @@ pub(in crate::catalog) fn check_url(url: &Url) -> Result<(), String> {
 }
 
 impl Allowed {
-    /// Reads `host`, `host:port` or `http://127.0.0.1:port`, one for each place.
+    /// Reads `host` or `host:port`, one for each place; what is on loopback may be asked by HTTP too.
+    /// A URL without a path stands for its own scheme only.
     pub(in crate::catalog) fn parse(places: &[String]) -> Result<Self, String> {
         let mut all = Self::default();
         for text in places {
@@ -67,6 +76,10 @@ impl Allowed {
             check_url(&url).map_err(|why| wrong(&why))?;
             if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
                 return Err(wrong("names more than a host"));
+            }
+            if whole != *text && is_loopback(&url) {
+                let plain = format!("http://{text}");
+                all.0.extend(Url::parse(&plain).ok());
             }
             all.0.push(url);
         }
@@ -84,10 +97,13 @@ impl Allowed {
         if self.0.iter().any(|place| place.origin() == url.origin()) {
             return Ok(());
         }
-        let host = url.host_str().unwrap_or_default();
+        let mut place = url.host_str().unwrap_or_default().to_owned();
+        if let Some(port) = url.port() {
+            place.push_str(&format!(":{port}"));
+        }
         Err(format!(
-            "lies at `{host}`, which `references` in the source's file does not name, so it is not \
-             fetched"
+            "lies at `{place}`, which `references` in the source's file does not name, so it is not \
+             fetched; `references = [\"{place}\"]` allows it"
         ))
     }
 }
@@ -241,6 +257,10 @@ async fn addresses(url: &Url) -> Result<Vec<SocketAddr>, String> {
         };
     }
     let host = url.host_str().unwrap_or_default();
+    if host == LOCAL {
+        let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        return Ok(both.map(|ip| SocketAddr::new(ip, port)).to_vec());
+    }
     let found: Vec<SocketAddr> = lookup_host((host, port)).await.map_err(told)?.collect();
     let public: Vec<SocketAddr> =
         found.iter().copied().filter(|address| special(address.ip()).is_none()).collect();

@@ -67,6 +67,9 @@ pub struct ImportReport {
     pub remarks: Vec<Note>,
     /// Webhooks and callbacks: calls that the server makes, which are no tools.
     pub ignored: usize,
+    /// Its other files that cannot be read, each with the reason.
+    #[serde(default)]
+    pub broken: Vec<Note>,
     /// Why nothing of the document could be read at all.
     pub error: Option<Note>,
 }

@@ -354,6 +354,7 @@ impl<'a> Converter<'a> {
         source: &'a Map<String, Value>,
         open: bool,
     ) -> Result<Map<String, Value>, Reason> {
+        self.heed(spot)?;
         let closing = if open { Closing::Own } else { self.closing(spot) };
         let open = open || closing != Closing::Own;
         let mut work = Work { spot, source, out: Map::new(), open };

@@ -55,6 +55,9 @@ pub(super) fn choose(
     {
         converter.note(best, "", "is the first server of the list that can be used");
     }
+    for spot in &listed {
+        converter.heed(spot)?;
+    }
     let named = best.or_else(|| listed.first()).cloned();
     let (place, text) = match &named {
         _ if converter.is_swagger() => {

@@ -4,6 +4,7 @@
 
 use super::body::{self, Content, Kind, Need, Plan};
 use super::flatten::Flat;
+use super::nesting;
 use super::parameters;
 use super::refs::Spot;
 use super::report::Reason;
@@ -115,6 +116,7 @@ fn form<'a>(converter: &mut Converter<'a>, operation: &Spot<'a>, fields: &[&Spot
             continue;
         };
         let (style, explode) = style(converter, spot, Place::Query);
+        nesting::tell(converter, spot, spot.text("collectionFormat").unwrap_or("csv"));
         if spot.value.get("required") == Some(&true.into()) {
             flat.required.insert(name);
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::file::{Fault, one_line};
 use crate::catalog::node::Node;
+use crate::pointer;
 
 /// Most nodes that one YAML document may have.
 const MAX_NODES: usize = 4_000_000;
@@ -19,15 +20,23 @@ const MAX_DEPTH: usize = 128;
 const REPEATED: usize = 100_000;
 const TIMES: usize = 10;
 
+/// Numbers that JSON spells otherwise than their author, as he wrote them, by their pointer.
+pub(in crate::catalog) type Spellings = HashMap<String, String>;
+
 /// Reads a document: JSON when it starts like JSON, YAML otherwise.
 pub(in crate::catalog) fn parse(text: &str) -> Result<Value, Fault> {
+    parse_spelled(text).map(|(value, _)| value)
+}
+
+/// As [`parse`], with the numbers of YAML that are spelled anew.
+pub(super) fn parse_spelled(text: &str) -> Result<(Value, Spellings), Fault> {
     let start = text.trim_start();
     if start.is_empty() {
         return Err(Fault::new("", "is empty; an OpenAPI document is expected"));
     }
     if start.starts_with(['{', '[']) {
         match serde_json::from_str::<Node>(text) {
-            Ok(Node(value)) => return Ok(value),
+            Ok(Node(value)) => return Ok((value, Spellings::new())),
             // Flow style YAML starts the same way.
             Err(error) => {
                 return compose(text).map_err(|_not_yaml_either| {
@@ -81,9 +90,10 @@ struct Composer {
     written: usize,
     repeated: usize,
     whole: Option<Value>,
+    spellings: Spellings,
 }
 
-fn compose(text: &str) -> Result<Value, Fault> {
+fn compose(text: &str) -> Result<(Value, Spellings), Fault> {
     let mut composer = Composer::default();
     for next in Parser::new_from_str(text) {
         let (event, span) = next.map_err(|error| {
@@ -94,7 +104,8 @@ fn compose(text: &str) -> Result<Value, Fault> {
             Fault::new(format!("line {}", span.start.line()), format!("is not YAML: {why}"))
         })?;
     }
-    composer.whole.ok_or_else(|| Fault::new("", "is empty; an OpenAPI document is expected"))
+    let empty = || Fault::new("", "is empty; an OpenAPI document is expected");
+    Ok((composer.whole.ok_or_else(empty)?, composer.spellings))
 }
 
 impl Composer {
@@ -108,6 +119,14 @@ impl Composer {
                     return self.add_key(Key::Merge);
                 }
                 let value = scalar::read(&text, plain, tag)?;
+                if value.is_number() && plain && value.to_string() != text {
+                    if self.wants_key() {
+                        return self.add_key(Key::Text(text.into_owned()));
+                    }
+                    if let Some(place) = self.place() {
+                        self.spellings.insert(place, text.clone().into_owned());
+                    }
+                }
                 let made = Made { value, nodes: 1, depth: 1 };
                 self.keep(anchor, &made)?;
                 self.add(made)
@@ -160,6 +179,21 @@ impl Composer {
             self.anchors.insert(anchor, made.clone());
         }
         Ok(())
+    }
+
+    /// The pointer of what comes next; none for what is merged, which may come to stand elsewhere.
+    fn place(&self) -> Option<String> {
+        let mut place = String::new();
+        for open in &self.open {
+            let part = match &open.body {
+                Body::List(items) => items.len().to_string(),
+                Body::Map { key: Some(Key::Text(key)), .. } => pointer::escape(key).to_string(),
+                Body::Map { .. } => return None,
+            };
+            place.push('/');
+            place.push_str(&part);
+        }
+        Some(place)
     }
 
     fn wants_key(&self) -> bool {

@@ -330,6 +330,43 @@ fn a_broken_file_keeps_its_last_good_tools_and_says_so() {
 }
 
 #[test]
+fn a_broken_part_of_a_document_keeps_the_last_good_tools_and_is_named_with_its_line() {
+    const PART: &str = "id:\n  {name: id, in: path, required: true, schema: {type: string}}\n";
+    let policies = plain();
+    let document = DOCUMENT.replace(
+        "{name: id, in: path, required: true, schema: {type: string}}",
+        "{$ref: 'id.yaml#/id'}",
+    );
+    policies.write("openapi/shop.yaml", &document);
+    policies.write("openapi/shop.toml", "document = 'openapi/shop.yaml'\nprofile = 'plain'\n");
+    policies.write("openapi/id.yaml", "id: {\n");
+    let first = policies.load();
+    assert!(first.tools().is_empty());
+    assert!(first.problems().iter().all(|problem| !problem.fatal), "{:?}", first.problems());
+    policies.write("openapi/id.yaml", PART);
+    let good = policies.reload(&first);
+    assert_eq!((names(&good).len(), good.problems()), (2, &[][..]));
+    policies.write("openapi/id.yaml", &format!("{PART}broken: [\n"));
+    let kept = policies.reload(&good);
+    assert_eq!(names(&kept), names(&good));
+    let [problem] = kept.problems() else { panic!("{:?}", kept.problems()) };
+    assert_eq!((problem.file.as_str(), problem.place.as_str()), ("openapi/shop.toml", "id.yaml"));
+    assert!(problem.fatal && problem.message.contains("line 3"), "{problem:?}");
+    assert!(problem.message.contains("last good state"), "{problem:?}");
+    let again = policies.reload(&kept);
+    assert_eq!(names(&again), names(&good));
+    fs::remove_file(policies.root().join("openapi/id.yaml")).unwrap();
+    assert_eq!(names(&policies.reload(&again)), names(&good));
+    policies.write("openapi/id.yaml", &PART.replace("string", "integer"));
+    let mended = policies.reload(&again);
+    assert_eq!(mended.problems(), []);
+    assert_eq!(
+        mended.get("orders__get").unwrap().input_schema["properties"]["id"]["type"],
+        "integer"
+    );
+}
+
+#[test]
 fn two_tools_of_one_name_are_reported_and_never_merged() {
     let policies = plain();
     policies.write("tools/a.toml", &format!("name = 'same'\n{MANIFEST}"));

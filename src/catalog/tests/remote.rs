@@ -91,6 +91,21 @@ fn a_host_that_the_source_names_is_asked_once_for_each_file() {
 }
 
 #[test]
+fn what_is_on_loopback_is_named_by_host_and_port_and_asked_by_http() {
+    let server = Server::start(&[("/money.json", MONEY)]);
+    for host in ["127.0.0.1", "localhost"] {
+        let place = format!("{host}:{}", server.port);
+        let references = [format!("http://{place}/money.json#/Money")];
+        let Read { report, .. } = read(&references, &[]);
+        let mend = format!("references = [\"{place}\"]");
+        assert!(report.skipped[0].reason.contains(&mend), "{report:#?}");
+        let Read { found, report, .. } = read(&references, std::slice::from_ref(&place));
+        assert_eq!(found.len(), 2, "{report:#?}");
+    }
+    assert_eq!(server.asked(), 4, "the file, and the one that it refers to");
+}
+
+#[test]
 fn without_its_name_no_host_is_asked_and_only_its_operations_are_lost() {
     let server = Server::start(&[("/money.json", MONEY)]);
     let references: Vec<String> = [
@@ -105,7 +120,9 @@ fn without_its_name_no_host_is_asked_and_only_its_operations_are_lost() {
     ]
     .into();
     // A host on another port, and another scheme, are other places.
-    let allowed = ["schemas.example".to_owned(), format!("127.0.0.1:{}", server.port)];
+    let allowed = ["schemas.example", "127.0.0.1", "127.0.0.1:1"].map(str::to_owned);
+    let secure = format!("https://127.0.0.1:{}", server.port);
+    let allowed = [&allowed[..], &[secure]].concat();
     for allowed in [&allowed[..0], &allowed[..]] {
         let Read { found, report, .. } = read(&references, allowed);
         assert_eq!(found.len(), 1, "{report:#?}");
@@ -172,7 +189,14 @@ fn a_document_may_itself_lie_at_an_address_that_the_operator_gives() {
 
 #[test]
 fn places_are_hosts_and_nothing_more() {
-    for good in ["schemas.example", "schemas.example:8443", "http://127.0.0.1:80", "10.0.0.5"] {
+    for good in [
+        "localhost:80",
+        "[::1]:80",
+        "schemas.example",
+        "schemas.example:8443",
+        "http://127.0.0.1:80",
+        "10.0.0.5",
+    ] {
         assert!(Allowed::parse(&[good.to_owned()]).is_ok(), "{good}");
     }
     for bad in ["http://schemas.example", "schemas.example/x", "file:///x", "u@h", "", "a b"] {

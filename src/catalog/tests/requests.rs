@@ -364,3 +364,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_style_cannot_write_is_told_of_before_a_call_finds_out() {
+    for (schema, style, told) in [
+        ("{type: array, items: {type: array, items: {type: integer}}}", "form", true),
+        ("{type: array, items: {type: object, properties: {a: {}}}}", "pipeDelimited", true),
+        (
+            "{type: object, properties: {a: {type: array, items: {}}, b: {type: string}}}",
+            "form",
+            true,
+        ),
+        ("{type: object, properties: {a: {type: array, items: {}}}}", "deepObject", false),
+        ("{type: array, items: {type: integer}}", "form", false),
+    ] {
+        let text = one(
+            "3.0.3",
+            "GET /x",
+            &format!(
+                "summary: S\nparameters: [{{name: q, in: query, style: {style}, schema: {schema}}}]"
+            ),
+        );
+        let said = format!("{:?}", super::read(&text).1.imported[0].adapted);
+        assert_eq!(said.contains("is not defined for"), told, "{said}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Settings, body, header, only, read, read_with, send};
+use super::{Settings, body, header, only, read, read_with, refuse, send};
 use crate::catalog::openapi::ServerSettings;
 
 /// A document at `old.example` with these paths and definitions, in YAML.
@@ -154,4 +154,36 @@ fn a_discriminator_of_plain_text_tells_the_extensions_apart() {
     assert_eq!(schema["oneOf"].as_array().unwrap().len(), 3, "two kinds and the base: {schema:#}");
     assert_eq!(schema["oneOf"][0]["allOf"][1]["properties"]["kind"]["enum"], json!(["Cat"]));
     assert_eq!(schema["$defs"]["Cat"]["allOf"][0]["$ref"], "#/$defs/Pet.own");
+}
+
+#[test]
+fn lists_inside_lists_are_written_with_the_separators_of_each() {
+    let text = |inner: &str| {
+        format!(
+            "swagger: '2.0'\ninfo: {{title: T, version: '1'}}\npaths:\n  /x:\n    get: {{operationId: op, summary: S, parameters: [{{name: g, in: query, type: array, {inner}}}]}}\n"
+        )
+    };
+    let cells = "items: {type: array, items: {type: string}}";
+    for (inner, wanted, held) in [
+        (format!("collectionFormat: ssv, {cells}"), "?g=1,2%203", [",", " "]),
+        (format!("collectionFormat: multi, {cells}"), "?g=1,2&g=3", [",", ","]),
+        (
+            "items: {type: array, collectionFormat: pipes, items: {type: string}}".to_owned(),
+            "?g=1%7C2,3",
+            ["|", ","],
+        ),
+    ] {
+        let text = text(&inner);
+        let url = send(&text, &json!({"g": [["1", "2"], ["3"]]})).url;
+        assert!(url.ends_with(wanted), "{url}");
+        assert_eq!(read(&text).1.imported[0].adapted, []);
+        for between in held {
+            let said = refuse(&text, &json!({"g": [[format!("a{between}b")]]}));
+            assert!(said.contains("no item may hold"), "{said}");
+        }
+    }
+    let same = text(&format!("collectionFormat: csv, {cells}"));
+    let (_, report) = read(&same);
+    assert!(report.imported[0].adapted[0].message.contains("told apart"), "{report:#?}");
+    refuse(&same, &json!({"g": [["1"]]}));
 }

@@ -273,3 +273,35 @@ fn bounds_beyond_a_float_are_held_against_defaults_exactly() {
     assert_eq!(left["default"], serde_json::Value::Null);
     assert!(notes[0].contains("does not fit"), "{notes:?}");
 }
+
+#[test]
+fn numbers_with_leading_zeros_are_the_number_for_a_number_and_as_written_for_a_text() {
+    for (schema, key, wanted) in [
+        ("{type: integer, default: 010}", "default", json!(10)),
+        ("{type: integer, default: -007}", "default", json!(-7)),
+        ("{type: number, enum: [00, 010, 2]}", "enum", json!([0, 10, 2])),
+        ("{type: integer, maximum: 0100}", "maximum", json!(100)),
+        ("{type: integer, const: 08}", "const", json!(8)),
+        ("{type: string, maxLength: 010}", "maxLength", json!(10)),
+        ("{type: string, default: 0777}", "default", json!("0777")),
+        ("{type: string, enum: [0777, 010]}", "enum", json!(["0777", "010"])),
+    ] {
+        let (made, _) = argument("3.1.0", schema);
+        assert_eq!(made[key], wanted, "{schema}");
+    }
+}
+
+#[test]
+fn numbers_that_stand_for_texts_keep_the_spelling_of_their_author() {
+    let (schema, notes) =
+        argument("3.0.3", "{type: string, enum: [0o17, .5, +1, 1e3, 0x1F, 1.10, 12:30:45]}");
+    assert_eq!(schema["enum"], json!(["0o17", ".5", "+1", "1e3", "0x1F", "1.10", "12:30:45"]));
+    assert!(notes[0].contains("`0o17`, `.5`, `+1`, `1e3`, `0x1F`, `1.10`"), "{notes:?}");
+    let (schema, notes) = argument("3.1.0", "{type: string, default: 0x1F, const: +1, title: 1e3}");
+    assert_eq!((&schema["const"], &schema["title"]), (&json!("+1"), &json!("1e3")));
+    assert_eq!(schema["default"], "0x1F");
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    let (schema, notes) = argument("3.1.0", "{type: integer, enum: [0o17, +1, 0x1F]}");
+    assert_eq!(schema["enum"], json!([15, 1, 31]));
+    assert_eq!(notes, [] as [String; 0]);
+}

@@ -54,6 +54,33 @@ fn one_line_says_what_was_wanted_and_what_came() {
 }
 
 #[test]
+fn integer_formats_are_ranges_unless_the_schema_says_otherwise() {
+    let format = |name: &str| json!({"type": "integer", "format": name});
+    for (schema, given, expected) in [
+        (format("int32"), "2147483648", "must be at most 2147483647"),
+        (format("int32"), "-2147483649", "must be at least -2147483648"),
+        (format("int64"), "9223372036854775808", "must be at most 9223372036854775807"),
+        (json!({"type": "integer", "format": "int32", "minimum": 0}), "3e9", "at most 2147483647"),
+    ] {
+        let said = message(one(schema), &format!(r#"{{"v":{given}}}"#));
+        assert!(said.contains(expected), "{said}");
+    }
+    for (schema, given) in [
+        (format("int32"), "2147483647"),
+        (format("int64"), "-9223372036854775808"),
+        (format("int128"), "9223372036854775808"),
+        (json!({"type": "integer", "format": "int32", "maximum": 4294967295_u32}), "4294967295"),
+        (json!({"type": "integer", "format": "int32", "minimum": 3000000000_u32}), "3000000001"),
+        (json!({"type": "integer", "format": "int32", "default": 3000000000_u32}), "3000000000"),
+        (json!({"format": "int32", "enum": [3000000000_u32]}), "3000000000"),
+        (json!({"type": "string", "format": "int64"}), r#""9223372036854775808""#),
+    ] {
+        let checked = check(one(schema.clone()), &format!(r#"{{"v":{given}}}"#));
+        assert!(checked.is_ok(), "{schema} {given}");
+    }
+}
+
+#[test]
 fn names_are_compared_with_what_was_given() {
     let schema = || {
         json!({"type": "object", "required": ["customer_id"], "additionalProperties": false,

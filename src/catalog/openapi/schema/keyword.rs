@@ -1,8 +1,9 @@
 //! One keyword of a schema at a time: what 2020-12 spells the same is copied, what it spells
 //! differently is rewritten, what has no meaning for a call is dropped.
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
+use super::value::read_number;
 use super::{Converter, Direction, SENSITIVE, Work, is_sensitive};
 use crate::catalog::number::is_positive;
 use crate::catalog::openapi::refs::Spot;
@@ -44,9 +45,7 @@ impl<'a> Converter<'a> {
                 work.out.insert(key.to_owned(), is_sensitive(work.source).into());
             }
             "example" | "examples" | "enum" | "const" => self.values(work, key, value),
-            "dependentRequired" => {
-                work.out.insert(key.to_owned(), value.clone());
-            }
+            "dependentRequired" => self.dependents(work, value),
             // A parameter of Swagger 2.0 is its own schema. In draft 3 it is told with the object that
             // it is a member of.
             "required" if value.is_boolean() => {}
@@ -107,6 +106,9 @@ impl<'a> Converter<'a> {
             let message = format!("`{value}` names no type; only known types are kept");
             self.note(work.spot, "type", message);
         }
+        if meant > 0 && !listed.iter().all(Value::is_string) {
+            self.note(work.spot, "type", format!("`{value}` holds what is no name; left out"));
+        }
         if self.is_old() && value.is_array() {
             self.note(work.spot, "type", "is a list, as only 3.1 has it; taken as in 3.1");
         }
@@ -143,7 +145,7 @@ impl<'a> Converter<'a> {
                 return;
             }
             Value::String(text) => {
-                if let Ok(number) = text.parse::<Number>() {
+                if let Some(number) = read_number(text) {
                     self.note(work.spot, key, "is a number written as text; taken as the number");
                     work.out.insert(key.to_owned(), Value::Number(number));
                     return;
@@ -161,7 +163,13 @@ impl<'a> Converter<'a> {
     fn count(&mut self, work: &mut Work<'_, 'a>, key: &str, value: &Value) {
         let whole = match value {
             Value::Number(number) => whole(&number.to_string()),
-            Value::String(text) => whole(text),
+            Value::String(text) => {
+                let whole = whole(text);
+                if whole.is_some() {
+                    self.note(work.spot, key, "is a number written as text; taken as the number");
+                }
+                whole
+            }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         };
         match whole {
@@ -222,6 +230,28 @@ impl<'a> Converter<'a> {
             }
         }
         work.out.insert("required".to_owned(), Value::Array(names));
+    }
+
+    /// The members that a member demands, by its name.
+    fn dependents(&mut self, work: &mut Work<'_, 'a>, value: &Value) {
+        let mut rules = Map::new();
+        for (name, demanded) in value.as_object().into_iter().flatten() {
+            match demanded {
+                Value::Array(all) if all.iter().all(Value::is_string) => {
+                    rules.insert(name.clone(), demanded.clone());
+                }
+                Value::String(_) => {
+                    let message = format!("has one name at `{name}`; taken as a list of it");
+                    self.note(work.spot, "dependentRequired", message);
+                    rules.insert(name.clone(), json!([demanded]));
+                }
+                _ => {
+                    let message = format!("has no list of names at `{name}`; left out");
+                    self.note(work.spot, "dependentRequired", message);
+                }
+            }
+        }
+        work.out.insert("dependentRequired".to_owned(), Value::Object(rules));
     }
 
     /// 3.0 writes an exclusive bound as a boolean beside the bound.

@@ -3,10 +3,11 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::{Converter, Work};
 use crate::catalog::number::{compare_values, is_whole};
+use crate::catalog::openapi::plain;
 
 /// Longest example, as JSON text, that is kept.
 const MAX_EXAMPLE: usize = 512;
@@ -43,6 +44,8 @@ impl<'a> Converter<'a> {
     /// Values of an enum that are written in another type than the schema's.
     pub(super) fn settle_enum(&mut self, work: &mut Work<'_, 'a>) {
         let types = types(&work.out);
+        self.settle_const(work, &types);
+        let spelled = self.spellings(work);
         let Some(Value::Array(items)) = work.out.get_mut("enum") else {
             return;
         };
@@ -56,12 +59,12 @@ impl<'a> Converter<'a> {
             // A null that is listed says nothing that the type does not.
             let own = match fits(item) || item.is_null() {
                 true => Some(item.clone()),
-                false => mend(item, &types),
+                false => mend(item, &spell(&spelled, item), &types),
             };
             match own {
                 Some(value) => {
                     if value != *item {
-                        mended.push(format!("`{item}`"));
+                        mended.push(format!("`{}`", spell(&spelled, item)));
                     }
                     if !kept.contains(&value) {
                         kept.push(value);
@@ -92,6 +95,33 @@ impl<'a> Converter<'a> {
         }
     }
 
+    fn settle_const(&mut self, work: &mut Work<'_, 'a>, types: &[String]) {
+        let Some(value) = work.source.get("const") else {
+            return;
+        };
+        if types.is_empty() || types.iter().any(|name| is_type(value, name)) {
+            return;
+        }
+        let place = format!("{}/const", work.spot.pointer);
+        let text = self.document.spelling(work.spot.file, &place, value);
+        if let Some(meant) = mend(value, &text, types) {
+            let message = format!("`{text}` is of another type; taken as `{meant}`");
+            work.out.insert("const".to_owned(), meant);
+            self.note(work.spot, "const", message);
+        }
+    }
+
+    /// The numbers of an enum as their author wrote them.
+    fn spellings(&self, work: &Work<'_, 'a>) -> Vec<(&'a Value, String)> {
+        let listed = work.source.get("enum").and_then(Value::as_array);
+        let one = |(index, item): (usize, &'a Value)| {
+            let place = format!("{}/enum/{index}", work.spot.pointer);
+            (item, self.document.spelling(work.spot.file, &place, item))
+        };
+        let numbers = listed.into_iter().flatten().enumerate().filter(|(_, item)| item.is_number());
+        numbers.map(one).collect()
+    }
+
     /// Carries the default over, when it can hold.
     pub(super) fn settle_default(&mut self, work: &mut Work<'_, 'a>) {
         let Some(default) = work.source.get("default") else {
@@ -101,7 +131,9 @@ impl<'a> Converter<'a> {
         let typed = if types.is_empty() || types.iter().any(|name| is_type(default, name)) {
             Some(default.clone())
         } else {
-            mend(default, &types)
+            let place = format!("{}/default", work.spot.pointer);
+            let text = self.document.spelling(work.spot.file, &place, default);
+            mend(default, &text, &types)
         };
         match typed.filter(|value| holds(value, &work.out)) {
             Some(value) if value == *default => {
@@ -156,23 +188,44 @@ pub(super) fn is_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// The same value in one of these types, when it has exactly one such reading.
-fn mend(value: &Value, types: &[String]) -> Option<Value> {
+/// The text of an item.
+fn spell(spelled: &[(&Value, String)], item: &Value) -> String {
+    let known = spelled.iter().find(|(value, _)| *value == item);
+    known.map_or_else(|| plain(item), |(_, text)| text.clone())
+}
+
+/// The same value in one of these types, when it has exactly one such reading; `written` is its text.
+fn mend(value: &Value, written: &str, types: &[String]) -> Option<Value> {
     let wants = |name: &str| types.iter().any(|known| known == name);
     match value {
         Value::String(text) => match text.as_str() {
             "true" if wants("boolean") => Some(Value::Bool(true)),
             "false" if wants("boolean") => Some(Value::Bool(false)),
             _ => {
-                let number = Value::Number(text.parse().ok()?);
+                let number = Value::Number(read_number(text)?);
                 types.iter().any(|name| is_type(&number, name)).then_some(number)
             }
         },
-        Value::Bool(_) | Value::Number(_) if wants("string") => Some(value.to_string().into()),
+        Value::Bool(_) | Value::Number(_) if wants("string") => Some(written.into()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             None
         }
     }
+}
+
+/// A number as text, with leading zeros as YAML has them too.
+pub(super) fn read_number(text: &str) -> Option<Number> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let padded = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_digit());
+    if padded && digits.starts_with('0') {
+        let kept = digits.trim_start_matches('0');
+        let kept = if kept.is_empty() { "0" } else { kept };
+        return format!("{sign}{kept}").parse().ok();
+    }
+    text.parse().ok()
 }
 
 /// Checks what a default most often breaks: the enum, the bounds and the lengths beside it.
