@@ -64,8 +64,10 @@ struct Last {
     /// The page that was not fetched, where one is known.
     next: Option<String>,
     /// The status of an answer that has no page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     /// Whole seconds after which that answer says to try again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
 }
 

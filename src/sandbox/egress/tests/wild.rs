@@ -303,6 +303,24 @@ async fn the_bounds_of_pages_hold_and_tell_where_it_would_go_on() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_refused_tells_by_which_status_and_how_long() {
+    for (more, status, wait) in [("", 500, json!(null)), ("Retry-After: 7\r\n", 429, json!(7))] {
+        let target = Upstream::plain(move |heard| {
+            let body = json!({"items": [1], "next": "/list?page=2"}).to_string();
+            let (status, more) = match heard.head.contains("page=2") {
+                true => (status, more),
+                false => (200, ""),
+            };
+            let length = body.len();
+            format!("HTTP/1.1 {status} X\r\n{more}Content-Length: {length}\r\n\r\n{body}").into()
+        });
+        let (bodies, last) = walk(&target, "/list", rule_of(Follow::Url("/next".to_owned()))).await;
+        assert_eq!((bodies.len(), &last["end"]), (1, &json!("failed")));
+        assert_eq!((&last["status"], &last["retry_after"]), (&json!(status), &wait));
+    }
+}
+
+#[tokio::test]
 async fn a_walk_stays_at_its_origin_and_never_goes_in_circles() {
     let other = super::hello("secret");
     let far = format!("http://api.test:{}/p2", other.port);
