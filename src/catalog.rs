@@ -52,6 +52,7 @@ pub use dialect::{
 pub use envelope::Envelope;
 pub use error::Error;
 pub use files::{Files, Give, Take};
+pub(crate) use http::is_same;
 pub use http::{
     Body, Field, Follow, Format, HttpRequest, HttpTarget, Key, Manner, Pages, Parameter, Place,
     Retry, Shape, Style,

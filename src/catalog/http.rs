@@ -19,7 +19,8 @@ use keys::Guard;
 pub(super) use body::essence;
 pub use body::{Body, Field, Format, Shape};
 pub use keys::Key;
-pub(super) use keys::{bound, is_same};
+pub(super) use keys::bound;
+pub(crate) use keys::is_same;
 pub use manner::{Follow, Manner, Pages, Retry};
 
 /// How a tool's arguments become an HTTP request.

@@ -13,6 +13,8 @@ use crate::sandbox::HttpAnswer;
 
 /// Most broken lines that are noted.
 const MAX_BROKEN: usize = 8;
+/// What is said of an answer that has two.
+pub(super) const DUPLICATE_KEY: &str = "of members of one name the last one counts";
 /// Longest `Location` that is noted, in characters.
 const MAX_PLACE: usize = 2048;
 
@@ -132,7 +134,7 @@ fn read_decoded(decoded: &Decoded, media: &str, cut: bool, body: &Bytes) -> Cont
             Ok((value, twice)) => {
                 let mut content = Content::new(Form::Json, value);
                 if twice {
-                    content.note("duplicate_key", "of members of one name the last one counts");
+                    content.note("duplicate_key", DUPLICATE_KEY);
                 }
                 content
             }

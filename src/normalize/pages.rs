@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 
-use super::output::{Content, Form, parse};
+use super::body::DUPLICATE_KEY;
+use super::output::{Content, Form, parse_last};
 use crate::catalog::{Follow, Pages, Target, Tool};
+use crate::pointer;
 use crate::sandbox::MorePages;
 
 /// Adds the items of later pages to those of the first.
@@ -16,21 +18,21 @@ pub(super) fn join(content: &mut Content, more: &MorePages, tool: &Tool) {
     if content.form == Form::Json
         && let Some(Value::Array(items)) = content.data.pointer_mut(&rule.items)
     {
-        let mut told = None;
+        let (mut told, mut twice) = (None, false);
         for (at, body) in more.bodies.iter().enumerate() {
-            let Some((later, next)) = items_of(body, rule) else {
+            let Some(page) = read_page(body, rule) else {
                 end = "no_items";
                 break;
             };
-            items.extend(later);
-            told = Some(next);
+            items.extend(page.items);
+            (told, twice) = (Some(page.next), twice || page.twice);
             content.pages = u32::try_from(at + 2).ok();
         }
-        // Who goes on from here goes on behind the last page, not the first.
-        if let (Some(next), Some(pointer)) = (told, next_at(rule))
-            && let Some(place) = content.data.pointer_mut(pointer)
-        {
-            *place = next;
+        if let (Some(next), Some(pointer)) = (told, next_at(rule)) {
+            put(&mut content.data, pointer, next);
+        }
+        if twice && !content.noted("duplicate_key") {
+            content.note("duplicate_key", DUPLICATE_KEY);
         }
     }
     content.next_link.clone_from(&more.next);
@@ -53,14 +55,39 @@ fn next_at(rule: &Pages) -> Option<&str> {
     }
 }
 
-/// The items of a page, and what it says of the next one; null when it says nothing.
-fn items_of(body: &[u8], rule: &Pages) -> Option<(Vec<Value>, Value)> {
+/// A later page.
+struct Page {
+    items: Vec<Value>,
+    /// What it says of the next one, where it says anything.
+    next: Option<Value>,
+    /// Whether an object in it has two members of one name.
+    twice: bool,
+}
+
+fn read_page(body: &[u8], rule: &Pages) -> Option<Page> {
     let text = std::str::from_utf8(body).ok()?.trim_start_matches('\u{feff}');
-    let mut page = parse(text.trim()).ok()?;
+    let (mut page, twice) = parse_last(text.trim()).ok()?;
     let next = next_at(rule).and_then(|pointer| page.pointer(pointer)).cloned();
     match page.pointer_mut(&rule.items)?.take() {
-        Value::Array(items) => Some((items, next.unwrap_or_default())),
+        Value::Array(items) => Some(Page { items, next, twice }),
         _ => None,
+    }
+}
+
+/// Puts what the last page says of the next one in the place of what the first one said: who goes on
+/// from here goes on behind the last.
+fn put(data: &mut Value, pointer: &str, next: Option<Value>) {
+    match (next, pointer.rsplit_once('/')) {
+        (Some(next), _) => {
+            if let Some(place) = data.pointer_mut(pointer) {
+                *place = next;
+            }
+        }
+        (None, Some((parent, step))) => {
+            let parent = data.pointer_mut(parent).and_then(Value::as_object_mut);
+            parent.and_then(|parent| parent.shift_remove(&pointer::unescape(step)));
+        }
+        (None, None) => {}
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::reader::join;
 use super::reference::pointer_of;
-use super::validator::{encode, holds_data};
+use super::validator::{encode, holds_data, names_schemas};
 
 /// Member of the copy's root that holds the alternatives.
 const UNIONS: &str = "x-switchboard-unions";
@@ -116,6 +116,14 @@ impl Copier {
                 "unevaluatedProperties" | "unevaluatedItems" => {}
                 key if holds_data(key) => {
                     copy.insert(key.to_owned(), value.clone());
+                }
+                key if names_schemas(key) => {
+                    let all = value.as_object().into_iter().flatten();
+                    let here = join(pointer, key);
+                    let all =
+                        all.map(|(name, part)| (name.clone(), self.copy(part, &join(&here, name))));
+                    let all: Map<String, Value> = all.collect();
+                    copy.insert(key.to_owned(), Value::Object(all));
                 }
                 key => {
                     copy.insert(key.to_owned(), self.copy(value, &join(pointer, key)));

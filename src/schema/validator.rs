@@ -274,9 +274,7 @@ fn move_hard_patterns(schema: &mut Value) -> bool {
                     map.insert(HARD_PATTERN.to_owned(), pattern);
                     moved = true;
                 }
-                todo.extend(
-                    map.iter_mut().filter(|(key, _)| !holds_data(key)).map(|(_, part)| part),
-                );
+                todo.extend(parts_of(map));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
@@ -297,9 +295,7 @@ fn add_ranges(schema: &mut Value) -> bool {
                     map.insert(keyword.to_owned(), bound);
                     added = true;
                 }
-                todo.extend(
-                    map.iter_mut().filter(|(key, _)| !holds_data(key)).map(|(_, part)| part),
-                );
+                todo.extend(parts_of(map));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
@@ -334,6 +330,32 @@ fn range(map: &Map<String, Value>) -> Vec<(&'static str, Value)> {
         bounds.push(("maximum", high));
     }
     bounds
+}
+
+/// What of a schema is a schema, or a list of schemas. A property may be called as a keyword is.
+fn parts_of(schema: &mut Map<String, Value>) -> Vec<&mut Value> {
+    let mut parts = Vec::new();
+    for (key, part) in schema.iter_mut().filter(|(key, _)| !holds_data(key)) {
+        if names_schemas(key) {
+            parts.extend(part.as_object_mut().into_iter().flat_map(Map::values_mut));
+        } else {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// Whether the member `key` of a schema holds schemas by names that their author chose.
+pub(super) fn names_schemas(key: &str) -> bool {
+    matches!(
+        key,
+        "properties"
+            | "patternProperties"
+            | "$defs"
+            | "definitions"
+            | "dependentSchemas"
+            | "dependencies"
+    )
 }
 
 /// Whether the member `key` of a schema holds values, not schemas.

@@ -136,7 +136,7 @@ pub(in crate::catalog) fn bound<'s>(
 }
 
 /// Whether servers may take two names of the same place for one.
-pub(in crate::catalog) fn is_same(place: Place, one: &str, two: &str) -> bool {
+pub(crate) fn is_same(place: Place, one: &str, two: &str) -> bool {
     match place {
         Place::Header => {
             let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
@@ -159,7 +159,9 @@ fn fold(name: &str) -> String {
     }
     let name = name.split('\0').next().unwrap_or_default().replace('+', " ");
     let name = name.trim();
-    let end = name.find('[').filter(|at| *at > 0).unwrap_or(name.len());
+    let closes = |at: &usize| *at > 0 && name.get(*at..).is_some_and(|rest| rest.contains(']'));
+    let end = name.find('[').filter(closes).unwrap_or(name.len());
     let base = name.get(..end).unwrap_or(name).trim_end();
-    base.to_lowercase().replace([' ', '.'], "_")
+    // A bracket that is never closed is no bracket.
+    base.to_lowercase().replace([' ', '.', '['], "_")
 }

@@ -43,7 +43,11 @@ impl Lines {
                     lines.note_name(&open, &text, line);
                     advance(&mut open);
                 }
-                Event::Alias(_) => advance(&mut open),
+                Event::Alias(_) => match open.last_mut() {
+                    // Which key it is does not matter: nothing that is looked for bears it.
+                    Some(Open::Map(key @ None)) => *key = Some(String::new()),
+                    _ => advance(&mut open),
+                },
                 Event::SequenceStart(..) => open.push(Open::List),
                 Event::MappingStart(..) => open.push(Open::Map(None)),
                 Event::SequenceEnd | Event::MappingEnd => {

@@ -26,6 +26,8 @@ const NAMED: [&str; 8] = [
 ];
 /// Stands for the place of a file inside the document's folder.
 const FOLDER: &str = "https://document.invalid/";
+/// Most anchors of one resource that a `$dynamicRef` may lead to.
+const MAX_ANCHORS: usize = 256;
 /// Name of `$recursiveAnchor`, which no anchor can have.
 pub(super) const RECURSIVE: &str = "$recursiveAnchor";
 
@@ -40,6 +42,8 @@ pub(super) struct Resources {
     /// By `$id`, then by `id` as it is written and as a whole URI.
     named: HashMap<String, Vec<Place>>,
     old: HashMap<String, Vec<Place>>,
+    /// The files that were read, by where they are.
+    files: HashMap<String, usize>,
     /// The anchors that a `$dynamicRef` may lead to, by the resource that they lie in.
     dynamic: HashMap<Place, Vec<(String, String)>>,
 }
@@ -134,6 +138,19 @@ impl Resources {
         }
         own
     }
+
+    /// Leaves out the names that several schemas of a resource bear, and those of a resource that has
+    /// more than anybody writes: each schema that is converted looks at all of them.
+    fn settle(&mut self) {
+        for all in self.dynamic.values_mut() {
+            let mut times: HashMap<String, usize> = HashMap::new();
+            all.iter().for_each(|(name, _)| *times.entry(name.clone()).or_default() += 1);
+            all.retain(|(name, _)| times.get(name) == Some(&1));
+            if all.len() > MAX_ANCHORS {
+                all.clear();
+            }
+        }
+    }
 }
 
 /// Whether a pointer's last part is `key`.
@@ -159,9 +176,11 @@ impl Document {
             let mut found = Resources::default();
             for file in 0..self.files.len() {
                 if let Some(base) = self.url_of(file) {
+                    found.files.insert(bare(&base), file);
                     found.gather((file, &mut String::new()), &base, self.root(file));
                 }
             }
+            found.settle();
             found
         })
     }
@@ -183,7 +202,13 @@ impl Document {
             (from.file, Some(root).filter(|root| !root.is_empty())?.to_owned())
         } else {
             let base = all.base(self, from.file, &from.pointer)?;
-            only(all.named.get(&bare(&base.join(uri).ok()?)))?.clone()
+            let wanted = bare(&base.join(uri).ok()?);
+            let found = only(all.named.get(&wanted))?;
+            // No file may say that it is another one that was read.
+            if all.files.get(&wanted).is_some_and(|file| *file != found.0) {
+                return None;
+            }
+            found.clone()
         };
         let root = self.at(file, &root)?;
         self.inside(root, fragment)
@@ -241,9 +266,7 @@ impl Document {
         let all = self.resources();
         let within = (spot.file, all.around(spot.file, &spot.pointer).to_owned());
         let found = all.dynamic.get(&within).map_or(&[][..], Vec::as_slice);
-        let alone = |name: &str| found.iter().filter(|(other, _)| other == name).count() == 1;
-        let own = found.iter().filter(|(name, _)| alone(name));
-        own.map(|(name, pointer)| (name.as_str(), (spot.file, pointer.clone()))).collect()
+        found.iter().map(|(name, pointer)| (name.as_str(), (spot.file, pointer.clone()))).collect()
     }
 
     /// Whether `$id` says what references mean before the file does.

@@ -5,8 +5,9 @@
 mod rules;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::document::{Document, Version};
 use super::refs::Spot;
@@ -17,6 +18,8 @@ use rules::{Role, Want, expect};
 
 /// Most remarks on what no operation told of.
 const MAX_REMARKS: usize = 100;
+/// Most nodes of lists that are copied to where they are referred to.
+const MAX_COPIES: usize = 200_000;
 /// Longest value that a message shows.
 const MAX_SHOWN: usize = 60;
 
@@ -125,7 +128,11 @@ impl Converter<'_> {
 struct Walk<'d> {
     document: &'d Document,
     swagger: bool,
-    seen: HashSet<*const Map<String, Value>>,
+    /// By file, and a hash of the pointer: what is referred to from several places is mended at each.
+    seen: HashSet<(usize, u64)>,
+    hasher: RandomState,
+    /// Nodes of lists that may still be copied to where they are referred to.
+    copies: usize,
     next: Vec<(Spot<'d>, Role)>,
     edits: Vec<Edit>,
 }
@@ -137,6 +144,8 @@ impl<'d> Walk<'d> {
             document,
             swagger: document.version == Version::V20,
             seen: HashSet::new(),
+            hasher: RandomState::new(),
+            copies: MAX_COPIES,
             next: vec![(root, Role::Root)],
             edits: Vec::new(),
         }
@@ -147,7 +156,7 @@ impl<'d> Walk<'d> {
             let Some(map) = spot.value.as_object() else {
                 continue;
             };
-            if !self.seen.insert(std::ptr::from_ref(map)) {
+            if !self.seen.insert((spot.file, self.hasher.hash_one(&spot.pointer))) {
                 continue;
             }
             self.follow(&spot, |walk, target| walk.next.push((target, role)));
@@ -198,7 +207,8 @@ impl<'d> Walk<'d> {
             }
             _ => judge(want, value),
         };
-        if let Some(role) = inner {
+        let is_fatal = matches!(verdict, Some(Verdict::Fatal(_)));
+        if let Some(role) = inner.filter(|_| !is_fatal) {
             self.enter(&below, want, role);
         }
         let (value, message, fatal) = match verdict {
@@ -228,9 +238,14 @@ impl<'d> Walk<'d> {
     }
 
     /// A list of parameters that is kept elsewhere.
-    fn referred(&self, below: &Spot<'d>) -> Option<Verdict> {
+    fn referred(&mut self, below: &Spot<'d>) -> Option<Verdict> {
         let target = self.document.resolve(below, below.text("$ref")?).ok()?;
         let message = match target.value {
+            Value::Array(_) if !self.can_copy(target.value) => {
+                let message =
+                    "refers to a long list as many others do; refer to each parameter of it";
+                return Some(Verdict::Fatal(message.to_owned()));
+            }
             Value::Array(_) if target.file == below.file => {
                 "is a reference where a list belongs; taken as the list that it leads to"
             }
@@ -241,6 +256,21 @@ impl<'d> Walk<'d> {
             _ => return None,
         };
         Some(Verdict::Taken(target.value.clone(), message.to_owned()))
+    }
+
+    /// Counts the nodes of a list against those that may be copied.
+    fn can_copy(&mut self, list: &Value) -> bool {
+        let mut left = vec![list];
+        while let Some(value) = left.pop() {
+            let Some(rest) = self.copies.checked_sub(1) else { return false };
+            self.copies = rest;
+            match value {
+                Value::Array(items) => left.extend(items),
+                Value::Object(map) => left.extend(map.values()),
+                _ => {}
+            }
+        }
+        true
     }
 
     /// What stands inside a keyword comes next, at the place that it will have.

@@ -230,6 +230,15 @@ fn documents_in_several_files_stay_inside_their_folder() {
     let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["a", "b"], "{report:#?}");
     assert_eq!(found[0].draft.input_schema["properties"]["q"]["maxLength"], 3);
+    // A file cannot say that it is another one that was read.
+    let impostor = "$id: https://document.invalid/shared.yaml\n\
+                    p: {name: q, in: query, schema: {type: integer}}\n";
+    fs::write(root.join("impostor.yaml"), impostor).unwrap();
+    let main = main.replacen("3.0.3", "3.1.0", 1) + "x-more: {$ref: 'impostor.yaml'}\n";
+    fs::write(root.join("main.yaml"), main).unwrap();
+    let again = openapi::read(&origin, &Settings::default());
+    assert_eq!(again.report.openapi, "3.1.0");
+    assert_eq!(again.found[0].draft.input_schema["properties"]["q"]["maxLength"], 3);
     let reasons: Vec<&str> = report.skipped.iter().map(|one| one.reason.as_str()).collect();
     assert!(
         reasons[0].contains("leaves the folder") && reasons[1].contains("symbolic link"),

@@ -50,6 +50,7 @@ fn a_spread_object_cannot_set_the_key_however_it_is_spelled() {
         " api_key ",
         "api_key[]",
         "api_key[0]",
+        "api[key",
         "api_key\0x",
     ] {
         let (said, place) = refuse(&text, &json!({"filter": {name: "mine"}}), &[]);

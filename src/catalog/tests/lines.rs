@@ -62,4 +62,6 @@ fn of_a_text_that_breaks_off_the_lines_before_are_known() {
     let lines = Lines::of("paths:\n  /a:\n    get: {}\n  /b: [\n");
     assert_eq!(lines.find("/paths/~1a/get", ""), Some(3));
     assert_eq!(lines.find("/paths/~1c/get", ""), None);
+    let lines = Lines::of("a: &a x\npaths:\n  *a : y\n  /b:\n    get: {}\n");
+    assert_eq!(lines.find("/paths/~1b/get", ""), Some(5));
 }

@@ -33,6 +33,23 @@ fn parameters_in_a_mapping_are_the_parameters_that_it_can_only_mean() {
         "{shared}x-shared: [{{name: q, in: query, required: 'true', schema: {{type: string}}}}]\n"
     );
     assert_eq!(only(&shared).draft.input_schema["required"], json!(["q"]));
+    // Wherever it is referred to, and not so often that the document grows without end.
+    let second = "  /y:\n    get: {operationId: two, parameters: {$ref: '#/x-shared'}}\n";
+    let both = shared.replacen("x-shared:", &format!("{second}x-shared:"), 1);
+    let (found, report) = read(&both);
+    assert_eq!(found.len(), 2, "{report:?}");
+    for one in &found {
+        assert_eq!(one.draft.input_schema["required"], json!(["q"]), "{}", one.operation);
+    }
+    let long = (0..900).map(|n| format!("{{name: q{n}, in: query, schema: {{type: string}}}}, "));
+    let long = long.collect::<String>();
+    let many = (0..200).map(|n| {
+        format!("  /y{n}:\n    get: {{operationId: o{n}, parameters: {{$ref: '#/x-shared'}}}}\n")
+    });
+    let many = both.replacen(second, &many.collect::<String>(), 1);
+    let (found, report) = read(&many.replacen("x-shared: [", &format!("x-shared: [{long}"), 1));
+    assert!(!found.is_empty() && found.len() + report.skipped.len() == 201, "{}", found.len());
+    assert!(report.skipped[0].reason.contains("long list"), "{:?}", report.skipped[0]);
     for written in ["{q: {schema: {type: string}}}", "q", "7"] {
         let (found, report) = read(&with_parameters("3.0.3", written));
         assert!(found.is_empty());

@@ -55,6 +55,7 @@ fn marks_with_a_flaw_run_nothing() {
     }
     for text in [
         "A call opens with <｜tool▁call▁begin｜>.",
+        "rm:\n  Berlin: 12 °C\n  Rome: 19 °C",
         "The marks ✿FUNCTION✿ and ✿ARGS✿ are those of Qwen.",
         ">>>all\nHello, {you}.",
         ">>> rm\n> {\"path\":\"p\"}\nwas what they wrote.",

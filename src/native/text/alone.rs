@@ -12,6 +12,19 @@ use super::{Known, Tools};
 use crate::native::hint::Unclear;
 use crate::native::raw::parts;
 
+/// Names under which the arguments of a call stand.
+const GIVING: [&str; 10] = [
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "input",
+    "inputs",
+    "tool_input",
+    "action_input",
+    "kwargs",
+    "with",
+];
 /// Objects around a call that are opened, and calls that follow each other.
 const MAX_LEVELS: usize = 4;
 /// Bytes of a text that can be nothing but a call.
@@ -165,8 +178,9 @@ fn beside(text: &str, names: &Names<'_>, level: usize) -> Option<(Known, &'stati
     let below =
         rest.strip_prefix(':').and_then(|rest| rest.trim_start_matches(' ').strip_prefix('\n'));
     let indented = |line: &str| line.trim().is_empty() || line.starts_with([' ', '\t']);
-    if below.is_some_and(|below| below.contains(':') && below.lines().all(indented)) {
-        return Some((names.tool(name.as_str())?, LINES));
+    if let Some(below) = below.filter(|below| below.lines().all(indented)) {
+        let tool = names.tool(name.as_str())?;
+        return gives(&tool, below).then_some((tool, LINES));
     }
     if PAIRS.as_ref()?.is_match(rest) {
         return Some((names.tool(name.as_str())?, BESIDE));
@@ -180,6 +194,18 @@ fn beside(text: &str, names: &Names<'_>, level: usize) -> Option<(Known, &'stati
         return None;
     }
     Some((names.tool(name.as_str())?, BESIDE))
+}
+
+/// Whether lines of keys and values give a tool's arguments: what it does not know is an answer in words.
+fn gives(tool: &Known, lines: &str) -> bool {
+    let declared = tool.schema.get("properties").and_then(serde_json::Value::as_object);
+    let mut keys = lines.lines().filter(|line| !line.trim().is_empty()).map(|line| {
+        line.split_once(':').map(|(key, _)| key.trim().trim_matches(['"', '\'', '-', ' ']))
+    });
+    let first = keys.next().flatten();
+    first.is_some_and(|key| {
+        GIVING.contains(&key) || declared.is_some_and(|declared| declared.contains_key(key))
+    })
 }
 
 /// `{NAME: {..}}`, also in an object of one member or in an array.
@@ -215,18 +241,6 @@ fn lines(text: &str, names: &Names<'_>) -> Option<(Known, &'static str)> {
         "call",
         "tool_call",
         "function_call",
-    ];
-    const GIVING: [&str; 10] = [
-        "arguments",
-        "args",
-        "parameters",
-        "params",
-        "input",
-        "inputs",
-        "tool_input",
-        "action_input",
-        "kwargs",
-        "with",
     ];
     let (mut tool, mut given) = (None, false);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

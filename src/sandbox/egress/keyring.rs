@@ -1,18 +1,19 @@
 //! Which secrets go to which upstream, and how. A target in, the keys bound to it out; each knows
 //! its place in a message and over which connections it may travel.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, BytesMut};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use zeroize::Zeroizing;
 
 use super::head::Scheme;
 use super::rules::{Host, Target};
-use crate::catalog::{Placement, Secret, special};
+use crate::catalog::{Place, Placement, Secret, is_same, special};
 use crate::sandbox::secrets::Hidden;
 use crate::sandbox::veil::Veil;
 
@@ -122,11 +123,10 @@ impl Key {
         })
     }
 
-    /// Whether it takes the place of the tool's own header of this name. Some servers read `_` as
-    /// `-`, so they count as equal.
+    /// Whether it takes the place of the tool's own header of this name, or of one that servers take
+    /// for the same.
     pub(super) fn replaces_header(&self, name: &str) -> bool {
-        let fold = |name: &str| name.to_ascii_lowercase().replace('_', "-");
-        self.secret.place.header().is_some_and(|own| fold(own) == fold(name))
+        self.secret.place.header().is_some_and(|own| is_same(Place::Header, own, name))
     }
 
     /// Writes its header, when it is one. A secret in a cookie stands before the tool's own cookies, in
@@ -138,10 +138,11 @@ impl Key {
             out.put_slice(piece);
         }
         if name.eq_ignore_ascii_case("cookie") {
-            let taken: Vec<&[u8]> = cookies(written).map(cookie_name).collect();
+            let taken: Vec<_> = cookies(written).map(cookie_name).collect();
+            let is_taken = |name: &str| taken.iter().any(|own| is_same(Place::Cookie, own, name));
             let tools = tools.iter().filter(|(name, _)| self.replaces_header(name));
             for cookie in tools.flat_map(|(_, value)| cookies(value)) {
-                if !taken.contains(&cookie_name(cookie)) {
+                if !is_taken(&cookie_name(cookie)) {
                     out.put_slice(b"; ");
                     out.put_slice(cookie);
                 }
@@ -173,13 +174,13 @@ fn cookies(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(|cookie| !cookie.is_empty())
 }
 
-fn cookie_name(cookie: &[u8]) -> &[u8] {
-    cookie.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii()
+fn cookie_name(cookie: &[u8]) -> Cow<'_, str> {
+    let name = cookie.split(|byte| *byte == b'=').next().unwrap_or_default();
+    String::from_utf8_lossy(name.trim_ascii())
 }
 
 fn is_named(part: &str, name: &str) -> bool {
-    let written = part.split('=').next().unwrap_or_default().replace('+', " ");
-    percent_decode_str(&written).decode_utf8_lossy().trim().eq_ignore_ascii_case(name.trim())
+    is_same(Place::Query, part.split('=').next().unwrap_or_default(), name)
 }
 
 /// The path as it is sent, with every key that stands in the query.

@@ -54,6 +54,17 @@ fn one_line_says_what_was_wanted_and_what_came() {
 }
 
 #[test]
+fn a_property_may_be_called_as_a_keyword_is() {
+    for name in ["default", "const", "enum", "example", "examples", "pattern"] {
+        let whole = json!({"type": "integer", "format": "int32"});
+        let schema = json!({"type": "object", "properties": {name: whole}});
+        let given = format!(r#"{{"v":{{"{name}":2147483648}}}}"#);
+        let said = message(one(schema), &given);
+        assert!(said.contains("must be at most 2147483647"), "{name}: {said}");
+    }
+}
+
+#[test]
 fn integer_formats_are_ranges_unless_the_schema_says_otherwise() {
     let format = |name: &str| json!({"type": "integer", "format": name});
     for (schema, given, expected) in [

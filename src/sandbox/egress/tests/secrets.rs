@@ -103,6 +103,8 @@ async fn a_query_parameter_of_the_same_name_is_replaced_however_it_is_written() 
         ("/a?b=1&c", format!("/a?b=1&c&{written}")),
         ("/a?api+key=x&b=1&api%20key=y", format!("/a?b=1&{written}")),
         ("/a?API%20KEY=x&b;api+key=z;c=2", format!("/a?b;c=2&{written}")),
+        // Other spellings that servers read as the same name.
+        ("/a?api_key=x&api.key[]=y&api%255Fkey=z&b=1", format!("/a?b=1&{written}")),
         ("/a?%61pi%20key", format!("/a?{written}")),
         ("?b=1", format!("/?b=1&{written}")),
     ] {
