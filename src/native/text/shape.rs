@@ -1,11 +1,12 @@
 //! Whether a JSON value is a call, and of what. The forms that models are known to write:
 //!
-//! - `{"name": N, "arguments": A}`; for `name` also `tool`, `tool_name`, `function` or `recipient_name`,
-//!   for `arguments` also `parameters`, `args`, `params`, `input`, `tool_input` or `kwargs`
+//! - `{"name": N, "arguments": A}`; for `name` also `tool`, `tool_name`, `function`, `function_name` or
+//!   `recipient_name`, for `arguments` also `parameters`, `args`, `params`, `input`, `tool_input` or
+//!   `kwargs`, each also written like `toolName`
 //! - `{"action": N, "action_input": A}`, and `{"action": "tool_call", "tool": N, "args": A}`
 //! - one of these inside `tool_call`, `function_call`, `functionCall`, `tool_use`, `call`, `function`,
 //!   `tool` or `action`
-//! - an array of these, alone or inside `tool_calls`, `function_calls`, `tool_uses` or `calls`
+//! - an array of these, alone or inside `tool_calls`, `function_calls`, `tool_uses`, `calls` or `actions`
 //! - `{"action": "final", "text": T}`, and `{"final_answer": T}`: an answer, not a call
 //!
 //! `id`, `type` and what a model says of its reasons may stand beside. Any other member makes it data.
