@@ -13,11 +13,11 @@ mod file;
 mod files;
 mod http;
 mod lint;
+mod listed;
 mod load;
 mod loops;
 mod manifest;
 mod node;
-mod number;
 mod openapi;
 mod outline;
 mod pattern;
@@ -45,7 +45,6 @@ use crate::admission::{Admitted, Limit};
 pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
-pub(crate) use dialect::denoted;
 pub use dialect::{
     Dialect, Export, Exported, Exports, Loss, Plans, export, exported_keys, exported_name, restore,
 };
@@ -58,8 +57,8 @@ pub use http::{
     Retry, Shape, Style,
 };
 pub use lint::{Finding, Level, RULES, Rule, lint};
+pub(crate) use listed::denoted;
 pub use load::{Images, Usable, import};
-pub(crate) use number::compare_values;
 pub use openapi::{ImportReport, Imported, Lines, Note, Skipped};
 pub use outline::Argument;
 pub use profile::{

@@ -33,6 +33,7 @@ pub use partial::unknown;
 pub(crate) use reader::{Bounds, read, read_last};
 pub(crate) use reference::follow;
 pub use violation::Violation;
+pub(crate) use wrapping::ENDS;
 
 pub(crate) use notation::translate as from_notation;
 pub(crate) use repair::loosely;

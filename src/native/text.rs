@@ -31,6 +31,7 @@ use serde_json::Value;
 
 use super::hint::Unclear;
 use super::{Asked, Kind};
+use crate::schema::ENDS;
 
 use find::Finder;
 use found::{Found, What};
@@ -110,18 +111,6 @@ pub fn search_cut(text: &str, why: &str, tools: &Tools<'_>) -> Reading {
 
 /// The text without what a model ends it with and a host should have left out.
 fn bare(text: &str) -> &str {
-    const ENDS: [&str; 10] = [
-        "</s>",
-        "<|im_end|>",
-        "<|eot_id|>",
-        "<|eom_id|>",
-        "<|end|>",
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "<end_of_turn>",
-        "<eos>",
-        "<｜end▁of▁sentence｜>",
-    ];
     let mut text = text.trim_end();
     while let Some(rest) = ENDS.iter().find_map(|end| text.strip_suffix(end)) {
         text = rest.trim_end();

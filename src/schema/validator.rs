@@ -10,7 +10,8 @@ use jsonschema::{Draft, Keyword, PatternOptions, Registry, ValidationError, Vali
 use serde_json::{Map, Value, json};
 
 use super::shallow::{Shallow, flatten};
-use crate::catalog::{Tool, compare_values};
+use crate::catalog::Tool;
+use crate::decimal::compare_values;
 
 /// Keyword under which a pattern with look-around or back-references is compiled.
 pub(super) const HARD_PATTERN: &str = "x-switchboard-hard-pattern";

@@ -11,13 +11,10 @@ const THINKING: [(&str, &str); 4] = [
 ];
 const BEFORE: [&str; 6] =
     ["</think>", "<tool_call>", "<function_call>", "<|tool_call|>", "<|python_tag|>", "[ARGS]"];
-const AFTER: [&str; 16] = [
-    "</tool_call>",
-    "</function_call>",
-    "</function>",
-    "<|/tool_call|>",
-    "<|call|>",
-    "<|return|>",
+const AFTER: [&str; 6] =
+    ["</tool_call>", "</function_call>", "</function>", "<|/tool_call|>", "<|call|>", "<|return|>"];
+/// What a model ends a text with, and a host should have left out.
+pub(crate) const ENDS: [&str; 10] = [
     "</s>",
     "<|im_end|>",
     "<|eot_id|>",
@@ -51,7 +48,9 @@ pub(super) fn inside(text: &str) -> Result<(&str, usize), Thinking> {
         if let Some(rest) = rest {
             before += inner.len() - rest.len();
             inner = rest;
-        } else if let Some(rest) = AFTER.iter().find_map(|mark| inner.strip_suffix(mark)) {
+        } else if let Some(rest) =
+            AFTER.iter().chain(&ENDS).find_map(|mark| inner.strip_suffix(mark))
+        {
             inner = rest;
         } else if let Some((line, rest)) = unfenced(inner).filter(|_| !fenced) {
             before += line;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::text::Losses;
 use super::view::{self, Types, is_closed, join, list, properties, referred, required};
-use crate::catalog::number::compare_values;
+use crate::decimal::compare_values;
 
 /// How deep references and `allOf` in one place are followed.
 const MAX_STEPS: usize = 32;

@@ -25,12 +25,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::copy;
-use super::listed::denoted;
 use super::names::Keys;
 use super::plan::Plan;
 use super::strict::OMIT;
 use super::view::{Types, enumerated, list, positions, properties, referred, required, types_of};
 use crate::call::Dialect;
+use crate::catalog::listed::denoted;
 use crate::catalog::node::Node;
 
 mod fit;

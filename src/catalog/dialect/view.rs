@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::catalog::number::is_whole;
+use crate::decimal::is_whole;
 use crate::pointer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};

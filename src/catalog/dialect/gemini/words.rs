@@ -7,7 +7,7 @@ use super::{Dialect, patterns};
 use crate::catalog::dialect::merge::Settler;
 use crate::catalog::dialect::text::{self, Losses};
 use crate::catalog::dialect::view::{self, Types};
-use crate::catalog::number::compare_values;
+use crate::decimal::compare_values;
 
 /// Formats that are kept, by type.
 const FORMATS: [(&str, &[&str]); 3] = [

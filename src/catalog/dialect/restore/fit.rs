@@ -7,7 +7,7 @@ use super::{OMIT, Restorer, decode, item_of, listed};
 use crate::call::Dialect;
 use crate::catalog::dialect::copy::is_nullable;
 use crate::catalog::dialect::view::{Types, enumerated, list, properties, referred, required};
-use crate::catalog::number::compare;
+use crate::decimal::compare;
 
 /// Items of a list that are compared.
 const MAX_ITEMS: usize = 32;

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::value::read_number;
 use super::{Converter, Direction, SENSITIVE, Work, is_sensitive};
-use crate::catalog::number::is_positive;
 use crate::catalog::openapi::refs::Spot;
 use crate::catalog::openapi::report::Reason;
 use crate::catalog::pattern::{Pattern, judge, literal};
+use crate::decimal::is_positive;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value, json};
 
 use super::{Converter, Work};
-use crate::catalog::number::{compare_values, is_whole};
 use crate::catalog::openapi::plain;
+use crate::decimal::{compare_values, is_whole};
 
 /// Longest example, as JSON text, that is kept.
 const MAX_EXAMPLE: usize = 512;
