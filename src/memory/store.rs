@@ -1,0 +1,376 @@
+//! What a store of the memory keeps and answers: the contract of the embedded one (SQLite) and the
+//! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
+//! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::scope::Scope;
+use super::unit::{Draft, Ended, Entity, State, UnitId, Version};
+
+/// A write that was acknowledged and not yet worked on. It is on the disk when [`Store::accept`]
+/// returns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Write {
+    /// Id of its receipt: a UUID of version 7.
+    pub receipt: String,
+    /// Tenant of its caller.
+    pub tenant: String,
+    /// Name of its caller.
+    pub caller: String,
+    /// What is written, redacted already: the clear text of what is masked is never kept.
+    pub draft: Draft,
+    /// When it arrived.
+    pub arrived: Timestamp,
+    /// What the gate decided of it, as JSON of the write path's own.
+    pub ruling: String,
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Its id.
+    pub id: String,
+    /// Tenant of its caller.
+    pub tenant: String,
+    /// Name of its caller.
+    pub caller: String,
+    /// How far it has come.
+    pub stage: Stage,
+    /// The unit and the version that hold it, once stored.
+    pub stored: Option<(UnitId, i64)>,
+    /// Why it is held, quarantined or refused; what is missing, such as vectors; one line each.
+    pub remarks: Vec<String>,
+    /// When it arrived.
+    pub arrived: Timestamp,
+    /// When it came to its last stage.
+    pub changed: Timestamp,
+}
+
+/// How far a write has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Durable, not yet worked on.
+    Accepted,
+    /// Stored and found by every layer.
+    Stored,
+    /// Equal to what was there; nothing was stored.
+    Unchanged,
+    /// Older than what is there by its source time: kept as history.
+    Outdated,
+    /// Stored, not used: it contradicts another unit.
+    Held,
+    /// Stored, not used: it reads like instructions to a model.
+    Quarantined,
+    /// Not stored.
+    Refused,
+}
+
+/// All that one worked-on write changes, in one transaction: either all of it is there after a crash,
+/// or none of it and the write still waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settlement {
+    /// The receipt of the write.
+    pub receipt: String,
+    /// The stage that it has come to.
+    pub stage: Stage,
+    /// Lines for the receipt.
+    pub remarks: Vec<String>,
+    /// What is stored; `None` where nothing is. `seq` and `recorded` are set by the store.
+    pub version: Option<(Version, Vec<Chunk>)>,
+    /// The unit and version that the receipt names where nothing new is stored.
+    pub known: Option<(UnitId, i64)>,
+    /// What it changes in other versions. A `by` that the store cannot know yet names the unit only.
+    pub changes: Vec<Change>,
+}
+
+/// A piece of a unit as the layers search it. A unit has at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chunk {
+    /// Its place in the unit, from 0.
+    pub ordinal: u32,
+    /// Its words for full text and vectors, title, speaker and date included.
+    pub text: String,
+    /// Its vector, and the name of the model; `None` until it is embedded.
+    pub vector: Option<(String, Vec<f32>)>,
+}
+
+/// A change of a version that is there already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The version.
+    pub seq: i64,
+    /// Its new state; `None` to leave it.
+    pub state: Option<State>,
+    /// Its end; `Some(None)` to open it again, `None` to leave it.
+    pub ended: Option<Option<Ended>>,
+    /// Units that it now contradicts too.
+    pub conflicts: Vec<UnitId>,
+    /// Remarks to add.
+    pub remarks: Vec<String>,
+}
+
+/// One question to the layers. Each member that is there asks one layer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ask {
+    /// The question, normalised, for the triggers.
+    pub trigger: Option<String>,
+    /// Entities that the question names; an empty kind matches each.
+    pub entities: Vec<Entity>,
+    /// Words for full text.
+    pub words: Option<String>,
+    /// A vector of the question, and the name of its model.
+    pub vector: Option<(String, Vec<f32>)>,
+    /// A vector for the images' own vectors, and the name of its model.
+    pub image: Option<(String, Vec<f32>)>,
+    /// A point whose nearest are asked for: latitude and longitude, and types of places.
+    pub nearest: Option<(f64, f64, Vec<String>)>,
+    /// Hits of each layer, at most.
+    pub limit: usize,
+}
+
+/// A hit of one layer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// The version.
+    pub seq: i64,
+    /// The chunk; 0 for a layer that knows whole units.
+    pub ordinal: u32,
+    /// The layer's own score, higher is better: for a trigger 1 for an equal one, less for one whose
+    /// words the question contains; for an entity the number matched; for full text BM25, positive;
+    /// for vectors the cosine; for places the distance in metres, negative.
+    pub score: f64,
+}
+
+/// What each layer found; an error for a layer that does not work, while the others go on.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// By trigger.
+    pub trigger: Option<Result<Vec<Hit>, Error>>,
+    /// By entity.
+    pub entity: Option<Result<Vec<Hit>, Error>>,
+    /// By full text.
+    pub words: Option<Result<Vec<Hit>, Error>>,
+    /// By vector.
+    pub vector: Option<Result<Vec<Hit>, Error>>,
+    /// By image vector.
+    pub image: Option<Result<Vec<Hit>, Error>>,
+    /// By distance.
+    pub nearest: Option<Result<Vec<Hit>, Error>>,
+}
+
+/// A version that stands beside another in its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// The version that was asked about.
+    pub of: i64,
+    /// Its neighbour.
+    pub seq: i64,
+    /// Places between them in the order of the group, negative for one before; never 0.
+    pub distance: i32,
+}
+
+/// One person's decision on a version that is held or quarantined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vote {
+    /// The version.
+    pub seq: i64,
+    /// Who decided.
+    pub by: String,
+    /// Whether it may be used.
+    pub approve: bool,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A chunk without a vector of the model that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bare {
+    /// Its version.
+    pub seq: i64,
+    /// Its place in the unit.
+    pub ordinal: u32,
+    /// Its words.
+    pub text: String,
+}
+
+/// One run of upkeep, as it can be undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// When.
+    pub at: Timestamp,
+    /// What it did, in words.
+    pub summary: String,
+    /// Versions that it changed.
+    pub changed: u64,
+    /// Whether it was undone.
+    pub undone: bool,
+}
+
+/// How much a store holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Units with a version that has not ended.
+    pub units: u64,
+    /// Versions, ended ones too.
+    pub versions: u64,
+    /// Chunks of versions that have not ended.
+    pub chunks: u64,
+    /// Chunks that have a vector, by model.
+    pub vectors: Vec<(String, u64)>,
+    /// Versions that are held, and that are quarantined.
+    pub held: (u64, u64),
+    /// Writes that wait.
+    pub waiting: u64,
+    /// Bytes on the disk.
+    pub bytes: u64,
+}
+
+/// Why a store does not do what it is asked for.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// It cannot be opened.
+    #[error("cannot open the memory `{place}`: {reason}")]
+    Open {
+        /// The file, or the server without its password.
+        place: String,
+        /// What is wrong and how to mend it.
+        reason: String,
+    },
+    /// Another daemon has the file.
+    #[error(
+        "the memory `{place}` is in use by another daemon: give each its own `memory.store.path`"
+    )]
+    InUse {
+        /// The file.
+        place: String,
+    },
+    /// The file or a part of it cannot be read.
+    #[error("the memory `{place}` is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        place: String,
+        /// What is wrong and how to mend it.
+        reason: String,
+    },
+    /// Nothing more can be written; what was there stays.
+    #[error("the memory cannot be written: {0}")]
+    Full(String),
+    /// The server does not answer.
+    #[error("the memory's server does not answer: {0}")]
+    Down(String),
+    /// The store was closed.
+    #[error("the memory is closed")]
+    Closed,
+    /// Vectors of another length than those of the same model before.
+    #[error("vectors of `{model}` have {expected} dimensions here, not {given}")]
+    Dimensions {
+        /// The model.
+        model: String,
+        /// What the store has.
+        expected: usize,
+        /// What was given.
+        given: usize,
+    },
+    /// Anything else that its engine says.
+    #[error("the memory's store failed: {0}")]
+    Engine(String),
+}
+
+/// A store. Every method is one transaction, and may be called from many tasks at once.
+#[async_trait::async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// What it is, for logs and Stats: `sqlite` or `postgresql`.
+    fn name(&self) -> &'static str;
+
+    // Writes
+
+    /// Takes writes; they survive a kill once this returns.
+    async fn accept(&self, writes: Vec<Write>) -> Result<(), Error>;
+    /// What became of a write.
+    async fn receipt(&self, tenant: &str, id: &str) -> Result<Option<Receipt>, Error>;
+    /// Writes that wait, in the order of their arrival, beginning after those of this receipt.
+    async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error>;
+    /// Brings writes to their end; gives the `seq` of each version that was stored. One that was
+    /// settled before is left as it is, and gives that version's.
+    async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error>;
+
+    // Versions
+
+    /// Versions by their `seq`, in the order asked for; those of other tenants are left out.
+    async fn load(&self, tenant: &str, seqs: &[i64]) -> Result<Vec<Version>, Error>;
+    /// All versions of a unit, newest recorded first.
+    async fn history(&self, tenant: &str, unit: &UnitId) -> Result<Vec<Version>, Error>;
+    /// The versions of one source id that have not ended, whatever their state.
+    async fn of_source(&self, tenant: &str, draft: &Draft) -> Result<Vec<Version>, Error>;
+    /// Versions of a collection, not ended, with a fact of one of these entities and attributes.
+    async fn rivals(
+        &self,
+        (tenant, collection): (&str, &str),
+        claims: &[(String, String)],
+    ) -> Result<Vec<Version>, Error>;
+    /// Versions of a collection, not ended, whose metadata `field` has the value: those of one
+    /// document, where the collection says which field names it.
+    async fn alike(
+        &self,
+        (tenant, collection): (&str, &str),
+        (field, value): (&str, &str),
+    ) -> Result<Vec<Version>, Error>;
+    /// Versions of a collection, not ended, with this digest.
+    async fn equal(
+        &self,
+        (tenant, collection): (&str, &str),
+        digest: &str,
+    ) -> Result<Vec<Version>, Error>;
+    /// Versions in a scope, newest recorded first, that were recorded before `before`.
+    async fn list(
+        &self,
+        scope: &Scope,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error>;
+
+    // Recall
+
+    /// Asks the layers. What is outside the scope is left out before `limit` counts.
+    async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error>;
+    /// The neighbours of versions in their groups, at most `span` places away, inside the scope.
+    async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error>;
+    /// The words of chunks, in the order asked for.
+    async fn texts(&self, chunks: &[(i64, u32)]) -> Result<Vec<String>, Error>;
+    /// Distances in metres of those versions that have a place, from a point.
+    async fn distances(&self, seqs: &[i64], from: (f64, f64)) -> Result<Vec<(i64, f64)>, Error>;
+    /// Notes that versions were given out.
+    async fn touch(&self, seqs: &[i64], at: Timestamp) -> Result<(), Error>;
+
+    // Review and upkeep
+
+    /// Changes versions, all or none; under a run's id and summary, so that it can be undone.
+    async fn change(&self, run: Option<(&str, &str)>, changes: &[Change]) -> Result<(), Error>;
+    /// Puts back what a run changed, where nothing changed it since; answers how many versions.
+    async fn undo(&self, run: &str) -> Result<u64, Error>;
+    /// Runs of upkeep, newest first.
+    async fn runs(&self, limit: usize) -> Result<Vec<Run>, Error>;
+    /// Keeps a vote; a second one of the same person takes the place of the first. Gives all votes on
+    /// that version.
+    async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error>;
+    /// Removes every version of a unit and all that was made of it, for ever, on every axis.
+    async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;
+    /// Chunks of versions that have not ended without a vector of this model, oldest first.
+    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error>;
+    /// Keeps vectors of chunks that are still there.
+    async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
+    /// Removes vectors of other models; answers how many.
+    async fn forget_models(&self, keep: &str) -> Result<u64, Error>;
+    /// Gives room back to the disk.
+    async fn compact(&self) -> Result<(), Error>;
+    /// How much it holds; of one tenant or of all.
+    async fn counts(&self, tenant: Option<&str>) -> Result<Counts, Error>;
+    /// Writes what is open, and ends. Later calls answer [`Error::Closed`].
+    async fn close(&self) -> Result<(), Error>;
+}
