@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "call",
     "pointer",
     "decimal",
@@ -21,6 +21,7 @@ const ROOMS: [&str; 16] = [
     "native",
     "batch",
     "ledger",
+    "memory",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
