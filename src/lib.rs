@@ -22,5 +22,6 @@ pub mod normalize;
 pub mod native;
 pub mod batch;
 pub mod ledger;
+pub mod memory;
 pub mod telemetry;
 pub mod cli;
