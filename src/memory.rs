@@ -5,11 +5,16 @@
 mod collection;
 pub mod embed;
 mod fault;
+pub mod guard;
+pub mod instant;
 mod question;
+pub mod redact;
 mod review;
 mod rights;
 mod scope;
 mod store;
+#[cfg(test)]
+mod tests;
 mod unit;
 mod upkeep;
 mod writing;
