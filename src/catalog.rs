@@ -50,6 +50,7 @@ pub use dialect::{
 };
 pub use envelope::Envelope;
 pub use error::Error;
+pub(crate) use file::{Fault, nearest, parse_toml, read_text};
 pub use files::{Files, Give, Take};
 pub(crate) use http::is_same;
 pub use http::{

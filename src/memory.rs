@@ -3,13 +3,27 @@
 //! no language model. Whether a caller may ask at all is decided before.
 
 mod collection;
+pub mod embed;
+mod fault;
+pub mod guard;
+pub mod instant;
 mod question;
+pub mod redact;
+mod review;
+mod rights;
 mod scope;
 mod store;
+#[cfg(test)]
+mod tests;
 mod unit;
+mod upkeep;
+mod writing;
 
-pub use collection::{Access, Attribute, Collection, Field, Form, Share, Values};
+pub use collection::{Access, Attribute, Collection, Collections, Field, Form, Share, Values};
+pub use fault::{Error, Violation};
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
+pub use review::{Decision, Manner, Outcome, Pending};
+pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Counts, Error as StoreError, Found, Hit, Receipt, Run,
@@ -19,3 +33,5 @@ pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,
     UnitId, Version,
 };
+pub use upkeep::{Config as UpkeepConfig, Item, Plan, Work};
+pub use writing::{Config as WritingConfig, Parts, Writing};

@@ -10,11 +10,11 @@ pub(super) const MAX_FILE: u64 = 64 << 20;
 
 /// What is wrong with a file, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// The file, when it is another one than was to be read; relative to the policies folder.
-    pub(super) file: Option<String>,
-    pub(super) place: String,
-    pub(super) message: String,
+    pub(crate) file: Option<String>,
+    pub(crate) place: String,
+    pub(crate) message: String,
 }
 
 impl Fault {
@@ -24,7 +24,7 @@ impl Fault {
 }
 
 /// Reads a text file of bounded size.
-pub(super) fn read_text(path: &Path) -> Result<String, Fault> {
+pub(crate) fn read_text(path: &Path) -> Result<String, Fault> {
     let fail = |error: std::io::Error| Fault::new("", format!("cannot be read: {error}"));
     let meta = std::fs::metadata(path).map_err(fail)?;
     if !meta.is_file() {
@@ -58,7 +58,7 @@ fn wide(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Fault> {
 }
 
 /// Parses TOML; a key that is not known is named with the nearest known one.
-pub(super) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|error| {
         let place = error.span().map_or_else(String::new, |span| {
             let before = text.get(..span.start).unwrap_or(text);
@@ -89,7 +89,7 @@ fn explain(message: &str) -> String {
 }
 
 /// At most three of `names` that are close to `wanted`, closest first.
-pub(super) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+pub(crate) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let wanted = fold(wanted);
     let mut close: Vec<(f64, &str)> = names
         .map(|name| (strsim::jaro_winkler(&wanted, &fold(name)), name))

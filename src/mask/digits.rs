@@ -4,6 +4,9 @@
 
 use std::ops::Range;
 
+use super::Place;
+use super::context::{self, IDENTITY};
+use super::kind::Kind;
 use super::vendors::is_border;
 
 /// Digits of the longest number that is looked for, with the prefix 0086.
@@ -28,7 +31,7 @@ struct Group {
 }
 
 /// Adds the places of all personal numbers.
-pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
+pub(super) fn find(text: &[u8], found: &mut Vec<Place>) {
     let mut at = 0;
     let mut groups: Vec<Group> = Vec::new();
     while let Some(start) = next_digit(text, at) {
@@ -81,12 +84,12 @@ fn joined(text: &[u8]) -> Option<(Joint, usize)> {
     text.get(length)?.is_ascii_digit().then_some((joint, length))
 }
 
-fn search(text: &[u8], groups: &[Group], found: &mut Vec<Range<usize>>) {
+fn search(text: &[u8], groups: &[Group], found: &mut Vec<Place>) {
     let mut first = 0;
     while let Some(rest) = groups.get(first..).filter(|rest| !rest.is_empty()) {
         match Candidate::longest(text, rest) {
-            Some((used, range)) => {
-                found.push(range);
+            Some((used, place)) => {
+                found.push(place);
                 first += used;
             }
             None => first += 1,
@@ -103,7 +106,7 @@ struct Candidate<'g> {
 
 impl<'g> Candidate<'g> {
     /// The longest number that begins with the first group: how many groups it takes, and where.
-    fn longest(text: &[u8], groups: &'g [Group]) -> Option<(usize, Range<usize>)> {
+    fn longest(text: &[u8], groups: &'g [Group]) -> Option<(usize, Place)> {
         let start = groups.first()?.range.start;
         let left = Side::left(text, groups.first()?);
         if left == Side::Inside {
@@ -126,10 +129,10 @@ impl<'g> Candidate<'g> {
             let own = groups.get(..used)?;
             let candidate = Candidate { groups: own, digits, length };
             let right = Side::right(text, group.range.end, groups.get(used));
-            if let Some(end) = candidate.end(text, group.range.end, (left, right)) {
+            if let Some((kind, end)) = candidate.end(text, group.range.end, (left, right)) {
                 let plus =
                     candidate.prefix() == 2 && start > 0 && text.get(start - 1) == Some(&b'+');
-                found = Some((used, start - usize::from(plus)..end));
+                found = Some((used, (kind, start - usize::from(plus)..end)));
             }
         }
         found
@@ -139,8 +142,8 @@ impl<'g> Candidate<'g> {
         self.digits.get(..self.length).unwrap_or_default()
     }
 
-    /// Where the number ends, if it is one.
-    fn end(&self, text: &[u8], end: usize, sides: (Side, Side)) -> Option<usize> {
+    /// What kind of number it is and where it ends, if it is one.
+    fn end(&self, text: &[u8], end: usize, sides: (Side, Side)) -> Option<(Kind, usize)> {
         if self.length == 17 {
             // The check character may be an X, also as a group of its own.
             let rest = text.get(end..).unwrap_or_default();
@@ -151,21 +154,25 @@ impl<'g> Candidate<'g> {
             };
             let free = rest.get(length).is_none_or(|byte| !byte.is_ascii_alphanumeric());
             if length > 0 && free && self.is_identity(10) {
-                return Some(end + length);
+                return Some((Kind::Identity, end + length));
             }
         }
         if sides.1 == Side::Inside {
             return None;
         }
         let alone = sides == (Side::Free, Side::Free);
-        let is_number = match self.length {
+        let is_card = || alone && self.is_card();
+        let kind = match self.length {
             18 => {
                 let check = self.digits.get(17).copied().unwrap_or_default();
-                self.is_identity(u32::from(check)) || (alone && self.is_card())
+                let identity = self.is_identity(u32::from(check)).then_some(Kind::Identity);
+                identity.or_else(|| is_card().then_some(Kind::Card))
             }
-            _ => self.is_mobile() || (alone && self.is_card()),
+            15 if alone && self.is_old_identity(text) => Some(Kind::Identity),
+            _ if self.is_mobile() => Some(Kind::Phone),
+            _ => is_card().then_some(Kind::Card),
         };
-        is_number.then_some(end)
+        kind.map(|kind| (kind, end))
     }
 
     /// Digits of the country's prefix.
@@ -207,6 +214,20 @@ impl<'g> Candidate<'g> {
             && (1..=31).contains(&number(12..14));
         let sum = (0..17).fold(0, |sum, at| (sum + digit(at)) * 2 % 11);
         digit(0) > 0 && is_date && (sum + check) % 11 == 1 && is_even(self.groups)
+    }
+
+    /// Fifteen digits with a date in them have no check digit: a word before them has to tell.
+    fn is_old_identity(&self, text: &[u8]) -> bool {
+        let number = |range: Range<usize>| {
+            let digits = self.digits.get(range).unwrap_or_default();
+            digits.iter().fold(0, |sum: u32, digit| sum * 10 + u32::from(*digit))
+        };
+        let start = self.groups.first().map_or(0, |group| group.range.start);
+        self.groups.len() == 1
+            && number(0..1) > 0
+            && (1..=12).contains(&number(8..10))
+            && (1..=31).contains(&number(10..12))
+            && context::near(text, start, IDENTITY)
     }
 
     /// Luhn's check digit, the first digits and length of a card, and the groups of one.

@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::kind::{self, Rules};
+use super::{MASK, Place};
+
 /// What must stand before a key, so that it is no part of a longer word: an escape will do.
 const LEFT: &str = r"(?:^|[^A-Za-z0-9]|%[0-9A-Fa-f]{2}|\\[nrt])";
 
@@ -48,11 +51,14 @@ struct Patterns {
     kinds: Vec<Kind>,
 }
 
-static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::build().ok());
+static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::build(|_| true).ok());
+/// For who wants no secrets found: one would hide the address in it.
+static MAILS: LazyLock<Option<Patterns>> =
+    LazyLock::new(|| Patterns::build(|kind| kind == Kind::Mail).ok());
 
 impl Patterns {
     /// Counted repetitions are left to [`judge`]: they would cost memory.
-    fn build() -> Result<Self, regex::Error> {
+    fn build(wanted: fn(Kind) -> bool) -> Result<Self, regex::Error> {
         let key = r"PRIVATE KEY(?: BLOCK)?-----";
         let end = format!("-----END [A-Z0-9 ]*{key}");
         let user = r#"://[^\s/?#@:"'<>\\]*:"#;
@@ -83,11 +89,12 @@ impl Patterns {
             ),
         ];
         let mut kinds = Vec::new();
+        let parts: Vec<_> = parts.into_iter().filter(|(kind, _)| wanted(*kind)).collect();
         for (kind, part) in &parts {
             let groups = compile(part)?.captures_len() - 1;
             kinds.extend(std::iter::repeat_n(*kind, groups));
         }
-        let parts = parts.map(|(_, part)| format!("(?:{part})"));
+        let parts: Vec<_> = parts.iter().map(|(_, part)| format!("(?:{part})")).collect();
         Ok(Self { all: compile(&parts.join("|"))?, kinds })
     }
 }
@@ -96,11 +103,16 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
 
-/// Adds the places of all that looks secret.
-pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
-    let Some(patterns) = &*PATTERNS else {
+/// Adds the places of all that looks secret, and of mail addresses.
+pub(super) fn find(text: &[u8], rules: Rules, found: &mut Vec<Place>) {
+    let patterns = match (rules.has(kind::Kind::Secret), rules.has(kind::Kind::Mail)) {
+        (true, _) => &*PATTERNS,
+        (false, true) => &*MAILS,
+        (false, false) => return,
+    };
+    let Some(patterns) = patterns else {
         // A test holds that there are some; without them no text can be shown.
-        found.push(0..text.len());
+        found.push((kind::Kind::Secret, 0..text.len()));
         return;
     };
     let mut at = 0;
@@ -119,7 +131,8 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
             (Kind::Bot, Some(secret)) => secret.end,
             _ => whole.end(),
         };
-        found.extend(secret);
+        let own = if kind == Kind::Mail { kind::Kind::Mail } else { kind::Kind::Secret };
+        found.extend(secret.map(|range| (own, range)));
     }
 }
 
@@ -127,7 +140,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
 fn judge(text: &[u8], before: &[u8], mut range: Range<usize>, kind: Kind) -> Option<Range<usize>> {
     let value = text.get(range.clone())?;
     let is_secret = match kind {
-        Kind::Certain => true,
+        Kind::Certain => !is_numbered(value) && value != MASK.as_bytes(),
         Kind::Bot => {
             range = bot(text, range.start)?;
             true
@@ -245,10 +258,22 @@ fn is_placeholder(before: &[u8], value: &[u8]) -> bool {
         || value.iter().all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-'))
         || value.starts_with(b"[masked")
         || value.starts_with(b"[redacted")
+        || is_numbered(value)
         || (value.starts_with(b"<") && value.ends_with(b">"))
         || (value.starts_with(b"{") && value.iter().all(|byte| is_plain(*byte)))
         || (value.starts_with(b"%") && value.len() <= 2)
         || value.strip_prefix(b"$").is_some_and(is_variable)
+}
+
+/// `[SECRET_1]`, which stands for a value in the memory.
+fn is_numbered(value: &[u8]) -> bool {
+    let inner = value.strip_prefix(b"[").and_then(|value| value.strip_suffix(b"]"));
+    let mut parts = inner.unwrap_or_default().splitn(2, |byte| *byte == b'_');
+    let (name, number) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    !name.is_empty()
+        && name.iter().all(u8::is_ascii_uppercase)
+        && !number.is_empty()
+        && number.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
 /// Whether what looks like a mail address is one of a person.

@@ -3,8 +3,10 @@
 //! most texts have nothing to hide.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::LazyLock;
+
+use super::Place;
+use super::kind::Kind;
 
 /// Beginnings that vendors gave their keys and tokens, what these are made of beside letters and
 /// digits, and how many characters follow at least. A longer beginning stands before its own.
@@ -131,7 +133,7 @@ impl Beginnings {
 }
 
 /// Adds the places of vendors' keys; says whether the patterns may find more.
-pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) -> bool {
+pub(super) fn find(text: &[u8], found: &mut Vec<Place>) -> bool {
     let beginnings = &*BEGINNINGS;
     let (mut more, mut free) = (false, 0);
     let mut before = 0;
@@ -151,7 +153,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) -> bool {
             && let Some(length) = beginnings.key(first, second, rest)
             && is_border(text, start)
         {
-            found.push(start..start + length);
+            found.push((Kind::Secret, start..start + length));
             free = start + length;
         }
     }

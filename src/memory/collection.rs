@@ -1,12 +1,45 @@
-//! What a collection of the memory holds and demands, as `policies/memory/*.toml` declares it. Reads
-//! nothing by itself.
+//! What a collection of the memory holds and demands, as `policies/memory/*.toml` declares it: that
+//! folder in, [`Collections`] out. A broken file costs its own collection only, or nothing where its
+//! last good state is known.
+
+mod check;
+mod load;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::unit::{Kind, Layer, Origin};
+
+/// The collections of a policies folder. Immutable: a reload makes a new one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Collections {
+    /// By name, with the file that declares each.
+    by_name: BTreeMap<String, (Arc<Collection>, String)>,
+    /// SHA-256 in hex over all declarations.
+    digest: String,
+}
+
+impl Collections {
+    /// A collection by its name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Collection>> {
+        self.by_name.get(name).map(|(one, _)| one)
+    }
+
+    /// All, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Collection>> {
+        self.by_name.values().map(|(one, _)| one)
+    }
+
+    /// SHA-256 in hex over all declarations: equal declarations, equal digest.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
 
 /// A collection as its file declares it.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -162,6 +195,19 @@ const fn one() -> u8 {
 }
 const fn chunk() -> u32 {
     384
+}
+
+impl Collection {
+    /// Whether it takes what comes from this source.
+    pub fn takes_source(&self, source: &str) -> bool {
+        self.sources.iter().any(|pattern| check::fits(pattern, source))
+    }
+
+    /// Time zone of dates and times that name none.
+    pub fn zone(&self) -> jiff::tz::TimeZone {
+        // Checked when the file was read.
+        jiff::tz::TimeZone::get(&self.time_zone).unwrap_or(jiff::tz::TimeZone::UTC)
+    }
 }
 
 /// A duration that need not be there.

@@ -1,0 +1,56 @@
+//! Judges what is about to be remembered: a text and where it comes from in, a score and the places
+//! that read like an instruction to a model out. Origin decides authority: a person may ask for
+//! something, what a tool or a page says may only state. It changes and drops nothing, and it is a
+//! filter and no proof: what it passes stays what it is, text from outside.
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::screen::Finding;
+
+/// From which score on a text is held for review, unless a person or a curator stands behind it.
+pub const HOLD: f32 = 0.5;
+
+/// Where the words of a text come from. It is told by the caller's rights and the way the text came,
+/// never by the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Kept by the organisation: manuals, rules, reviewed knowledge.
+    Curator,
+    /// Said by the person that the agent works for.
+    Person,
+    /// The result of a tool.
+    Tool,
+    /// A page of the web.
+    Web,
+    /// A file or a message that was handed in.
+    File,
+    /// Written by a model.
+    Model,
+}
+
+impl Origin {
+    /// Whether its words may ask for something, rather than only state it.
+    pub const fn may_ask(self) -> bool {
+        matches!(self, Self::Curator | Self::Person)
+    }
+}
+
+/// What is thought of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// How much it reads like an instruction to a model, 0 to 1, whatever its origin.
+    pub score: f32,
+    /// What it was that does, each rule once.
+    pub findings: Vec<Finding>,
+    /// Whether it has to wait for a reviewer.
+    pub hold: bool,
+}
+
+/// Judges one text. Takes time in proportion to its length; decoding goes two levels deep and stops
+/// after a fixed number of bytes.
+pub fn judge(text: &str, origin: Origin) -> Judgement {
+    let findings = crate::screen::screen(text);
+    let score = if findings.is_empty() { 0.0 } else { 0.9 };
+    Judgement { score, hold: score >= HOLD && !origin.may_ask(), findings }
+}

@@ -1,0 +1,4 @@
+//! What goes into the memory, and what does not.
+
+mod instant;
+mod redact;
