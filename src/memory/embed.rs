@@ -1,8 +1,17 @@
 //! Vectors of texts: texts in, one vector of length one for each out. A model in this process or an
 //! endpoint makes them; what they are kept in and compared with is the store's.
 
+mod calibration;
+mod charmap;
 mod config;
+mod engine;
 mod error;
+mod folder;
+mod local;
+mod normal;
+mod pieces;
+mod tokenizer;
+mod vector;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -48,12 +57,13 @@ pub trait Embedder: Send + Sync + Debug {
 }
 
 /// Opens the embedder that is configured; `None` where there is to be none. What goes on beside the
-/// calls runs on `tasks`.
+/// calls runs on `tasks`. Blocks for as long as a model in this process takes to load.
 pub fn open(config: &Config, tasks: &TaskTracker) -> Result<Option<Arc<dyn Embedder>>, Error> {
     let _ = tasks;
     match config.kind {
         Kind::None => Ok(None),
-        Kind::Local | Kind::Endpoint => Err(Error::Config {
+        Kind::Local => Ok(Some(Arc::new(local::Local::open(&config.local)?))),
+        Kind::Endpoint => Err(Error::Config {
             key: "memory.embedder.kind",
             reason: "only `none` is there so far".to_owned(),
         }),
