@@ -17,7 +17,7 @@ use super::schema::{self, CALLERS, uid};
 use super::{Decision, Error, Finding, Names, Ruling, Severity};
 use crate::admission::Caller;
 
-pub use wish::{Shelf, Verb, Wish};
+pub use wish::{Shelf, Verb, Wish, Work};
 use wish::{VERBS, listed};
 
 /// What a caller may do, and where. Only this room makes one, and the memory does nothing without.
@@ -26,6 +26,10 @@ pub struct Permit {
     caller: Caller,
     verb: Verb,
     grants: Vec<Access>,
+    /// What may be written.
+    works: BTreeSet<Work>,
+    /// What may be read beside it.
+    reads: Vec<Access>,
     decision: Option<Decision>,
 }
 
@@ -41,7 +45,11 @@ pub struct Access {
 impl Permit {
     /// The permit to ask what became of one's own writes, for which no policy is needed.
     pub fn receipt(caller: Caller) -> Self {
-        Self { caller, verb: Verb::Receipt, grants: Vec::new(), decision: None }
+        Self::new(caller, Verb::Receipt, Vec::new(), None)
+    }
+
+    fn new(caller: Caller, verb: Verb, grants: Vec<Access>, decision: Option<Decision>) -> Self {
+        Self { caller, verb, grants, works: BTreeSet::new(), reads: Vec::new(), decision }
     }
 
     /// Who may.
@@ -66,6 +74,16 @@ impl Permit {
         })
     }
 
+    /// Whether this may be written.
+    pub fn admits(&self, work: &Work) -> bool {
+        self.works.contains(work)
+    }
+
+    /// Where one who writes may read what it writes about.
+    pub fn reads(&self) -> &[Access] {
+        &self.reads
+    }
+
     /// What policy said.
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
@@ -73,7 +91,7 @@ impl Permit {
 }
 
 /// Why nothing is permitted. It looks the same for what is not there.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("there is no collection{} that you may {}", quoted(name), verb.as_str())]
 pub struct Refused {
     /// The collection that was named, where one was.
@@ -181,7 +199,34 @@ impl Keepers {
             return Err(self.refused(wish, None, denied));
         }
         let decision = Some(self.decision(Ruling::Permit, reasons));
-        Ok(Permit { caller: caller.clone(), verb: wish.verb(), grants, decision })
+        Ok(Permit::new(caller.clone(), wish.verb(), grants, decision))
+    }
+
+    /// Decides about what is to be written, each on its own: [`Permit::admits`] tells which may be.
+    pub fn permit_works(&self, caller: &Caller, wanted: BTreeSet<Work>) -> Permit {
+        let (mut works, mut grants) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reasons, mut denied) = (BTreeSet::new(), BTreeSet::new());
+        for work in wanted {
+            match self.grant(caller, &Wish::Remember(&work), &work.collection) {
+                Ok((_, ids)) => {
+                    grants.insert(work.collection.clone());
+                    works.insert(work);
+                    reasons.extend(ids);
+                }
+                Err(ids) => denied.extend(ids),
+            }
+        }
+        let reading =
+            Wish::Read { verb: Verb::Get, collections: &[], held: false, archived: false };
+        let reads = self.permit(caller, &reading).map(|permit| permit.grants).unwrap_or_default();
+        let decision = match works.is_empty() {
+            true => self.decision(Ruling::Deny, denied),
+            false => self.decision(Ruling::Permit, reasons),
+        };
+        let everywhere = |collection| Access { collection, own: false };
+        let grants = grants.into_iter().map(everywhere).collect();
+        let permit = Permit::new(caller.clone(), Verb::Remember, grants, Some(decision));
+        Permit { works, reads, ..permit }
     }
 
     /// Verbs that a caller may use in a collection, at least for its own units and in some form.

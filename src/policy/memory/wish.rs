@@ -105,20 +105,24 @@ pub struct Shelf {
     pub review: Vec<String>,
 }
 
+/// What policies see of a unit that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Work {
+    /// The collection.
+    pub collection: String,
+    /// What the draft names as its source.
+    pub source: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its origin, said or by default.
+    pub origin: &'static str,
+}
+
 /// What a caller wants to do.
 #[derive(Debug, Clone, Copy)]
 pub enum Wish<'w> {
     /// Write a unit.
-    Remember {
-        /// The collection.
-        collection: &'w str,
-        /// What the draft names as its source.
-        source: &'w str,
-        /// Its kind.
-        kind: &'w str,
-        /// Its origin, said or by default.
-        origin: &'w str,
-    },
+    Remember(&'w Work),
     /// Recall, Context, Get, List or Explain.
     Read {
         /// Which of them.
@@ -157,7 +161,7 @@ impl Wish<'_> {
     /// What is done.
     pub const fn verb(&self) -> Verb {
         match self {
-            Self::Remember { .. } => Verb::Remember,
+            Self::Remember(_) => Verb::Remember,
             Self::Read { verb, .. } => *verb,
             Self::Forget { .. } => Verb::Forget,
             Self::Review { .. } => Verb::Review,
@@ -171,7 +175,7 @@ impl Wish<'_> {
         let flag = RestrictedExpression::new_bool;
         let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
         match self {
-            Self::Remember { source, kind, origin, .. } => {
+            Self::Remember(Work { source, kind, origin, .. }) => {
                 vec![("source", text(source)), ("kind", text(kind)), ("origin", text(origin))]
             }
             Self::Read { held, archived, .. } => {
@@ -187,7 +191,7 @@ impl Wish<'_> {
     /// The collections that are named.
     pub(super) fn named(&self) -> Vec<&str> {
         match self {
-            Self::Remember { collection, .. } => vec![collection],
+            Self::Remember(work) => vec![work.collection.as_str()],
             Self::Read { collections, .. }
             | Self::Review { collections, .. }
             | Self::Consolidate { collections, .. } => {
@@ -207,7 +211,7 @@ impl Shelf {
             [(false, all), (true, own)].into_iter().filter_map(|(own, may)| may.then_some(own))
         };
         match wish {
-            Wish::Remember { .. } | Wish::Consolidate { .. } => both(may(&self.write), false),
+            Wish::Remember(_) | Wish::Consolidate { .. } => both(may(&self.write), false),
             Wish::Review { .. } => both(may(&self.review), false),
             Wish::Read { .. } | Wish::Stats => both(!self.own && may(&self.read), may(&self.read)),
             Wish::Forget { .. } => both(may(&self.review), may(&self.write)),

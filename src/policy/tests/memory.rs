@@ -1,7 +1,7 @@
 //! Policies on the memory, beside the lists of its collections.
 
 use super::*;
-use crate::policy::{Keepers, Severity, Shelf, Verb, Wish};
+use crate::policy::{Keepers, Severity, Shelf, Verb, Wish, Work};
 
 fn shelf(name: &str, layer: &'static str) -> Shelf {
     let list = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect();
@@ -40,8 +40,8 @@ fn recall(collections: &[String]) -> Wish<'_> {
     Wish::Read { verb: Verb::Recall, collections, held: false, archived: false }
 }
 
-const fn remember(collection: &str) -> Wish<'_> {
-    Wish::Remember { collection, source: "manual/1", kind: "knowledge", origin: "file" }
+fn work(collection: &str, source: &str, origin: &'static str) -> Work {
+    Work { collection: collection.into(), source: source.into(), kind: "case", origin }
 }
 
 #[test]
@@ -54,12 +54,15 @@ fn the_shipped_policies_let_all_read_and_curators_write_what_is_curated() {
     assert!(!permit.covers("notes", "somebody"), "the collection shares nothing between callers");
     assert_eq!(permit.decision().unwrap().policies, ["memory-read"]);
 
-    let refused = keepers.permit(&agent, &remember("manuals")).unwrap_err();
-    assert_eq!(refused.to_string(), "there is no collection `manuals` that you may remember");
-    let missing = keepers.permit(&agent, &remember("nothing")).unwrap_err();
-    assert_eq!(missing.to_string(), "there is no collection `nothing` that you may remember");
-    assert!(keepers.permit(&curator, &remember("manuals")).is_ok());
-    assert!(keepers.permit(&agent, &remember("notes")).is_ok());
+    let refused = keepers.permit(&agent, &recall(&["nothing".to_owned()])).unwrap_err();
+    assert_eq!(refused.to_string(), "there is no collection `nothing` that you may recall");
+    let all = ["manuals", "notes", "nothing"].map(|name| work(name, "manual/1", "file"));
+    let may = |who: &Caller| {
+        let permit = keepers.permit_works(who, all.iter().cloned().collect());
+        all.clone().map(|work| permit.admits(&work))
+    };
+    assert_eq!(may(&agent), [false, true, false]);
+    assert_eq!(may(&curator), [true, true, false]);
 
     let forget = |erase| keepers.permit(&agent, &Wish::Forget { erase }).unwrap();
     for erase in [false, true] {
@@ -107,8 +110,8 @@ fn a_policy_can_permit_ones_own_only_and_forbid_by_what_is_written() {
     let permit = keepers.permit(&who, &recall(&["manuals".to_owned()])).unwrap();
     assert!(permit.covers("manuals", "agent") && !permit.covers("manuals", "eve"));
     let write = |source, origin| {
-        let wish = Wish::Remember { collection: "notes", source, kind: "case", origin };
-        keepers.permit(&who, &wish).is_ok()
+        let work = work("notes", source, origin);
+        keepers.permit_works(&who, [work.clone()].into()).admits(&work)
     };
     assert!(write("ticket/1", "person"));
     assert!(!write("ticket/1", "web") && !write("manual/1", "person"));
@@ -122,7 +125,8 @@ fn without_a_policy_nothing_is_permitted_and_a_warning_says_so() {
     let keepers = Keepers::load(root.path(), shelves()).unwrap();
     let who = caller("agent", &["curator", "reviewer"]);
     assert!(keepers.permit(&who, &recall(&[])).is_err());
-    assert!(keepers.permit(&who, &remember("notes")).is_err());
+    let work = work("notes", "chat/1", "person");
+    assert!(!keepers.permit_works(&who, [work.clone()].into()).admits(&work));
     assert!(keepers.permit(&who, &Wish::Stats).unwrap().grants().is_empty());
     assert!(keepers.warnings().any(|line| line.contains("nobody may do anything with the memory")));
 }

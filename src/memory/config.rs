@@ -1,0 +1,66 @@
+//! The table `memory` of the configuration.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{UpkeepConfig, WritingConfig, embed, recall};
+use crate::config::beside;
+
+/// The memory of this daemon.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Whether there is one. Default: where a collection is declared in `memory/*.toml` of the policies
+    /// folder.
+    pub enabled: Option<bool>,
+    /// Where units are kept.
+    pub store: StoreConfig,
+    /// What makes vectors.
+    pub embedder: embed::Config,
+    /// How writes are worked off.
+    pub writing: WritingConfig,
+    /// How questions are answered.
+    pub recall: recall::Config,
+    /// When it is put in order.
+    pub upkeep: UpkeepConfig,
+}
+
+/// Where units are kept.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// In which store; default `sqlite`.
+    pub kind: StoreKind,
+    /// The file of the embedded store; default the ledger's path with `.memory` added. Its folder is made
+    /// with mode 0700, the file with mode 0600. No two daemons can have the same.
+    pub path: Option<PathBuf>,
+}
+
+/// The stores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoreKind {
+    /// A file of this daemon alone.
+    #[default]
+    Sqlite,
+    /// A server that daemons share.
+    Postgresql,
+}
+
+impl Config {
+    /// Gives the store its place beside the ledger, where none is named.
+    pub fn place(&mut self, ledger: &Path) {
+        self.store.path.get_or_insert_with(|| beside(ledger, ".memory"));
+    }
+
+    /// Relative paths, for the file's folder to be put before.
+    pub fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let recall = &mut self.recall;
+        let endpoints = [&mut recall.rerank_endpoint, &mut recall.rewrite];
+        let keys = endpoints.into_iter().flatten().filter_map(|one| one.key_file.as_mut());
+        let embedder = &mut self.embedder;
+        let model = embedder.endpoint.as_mut().and_then(|one| one.key_file.as_mut());
+        self.store.path.iter_mut().chain([&mut embedder.local.folder]).chain(model).chain(keys)
+    }
+}
