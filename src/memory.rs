@@ -3,11 +3,15 @@
 //! no language model. Whether a caller may ask at all is decided before.
 
 mod collection;
+pub mod context;
 pub mod embed;
+pub mod eval;
+pub mod explain;
 mod fault;
 pub mod guard;
 pub mod instant;
 mod question;
+pub mod recall;
 pub mod redact;
 mod review;
 mod rights;

@@ -71,6 +71,40 @@ pub enum Sense {
     Recency,
     /// The optional rerank.
     Rerank,
+    /// The optional rewriting of the question; it has no scores, but can fail.
+    Rewrite,
+}
+
+impl Sense {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Trigger,
+        Self::Entity,
+        Self::Words,
+        Self::Vector,
+        Self::Neighbour,
+        Self::Image,
+        Self::Place,
+        Self::Recency,
+        Self::Rerank,
+        Self::Rewrite,
+    ];
+
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trigger => "trigger",
+            Self::Entity => "entity",
+            Self::Words => "words",
+            Self::Vector => "vector",
+            Self::Neighbour => "neighbour",
+            Self::Image => "image",
+            Self::Place => "place",
+            Self::Recency => "recency",
+            Self::Rerank => "rerank",
+            Self::Rewrite => "rewrite",
+        }
+    }
 }
 
 /// What one layer gave to a hit.

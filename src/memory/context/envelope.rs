@@ -1,0 +1,67 @@
+//! Envelopes of what is not trusted: a text between marks that hold a number which nobody who wrote the
+//! text could know, so that it cannot close them.
+
+use crate::memory::{Layer, Origin, Recalled, Recollection, State};
+
+use super::{Config, Material};
+
+/// A number for the marks of one context. It stands in none of its texts.
+pub(super) fn nonce(material: &Material, recalled: &Recalled) -> String {
+    loop {
+        let nonce: String = uuid::Uuid::new_v4().simple().to_string().chars().take(16).collect();
+        let parts = material.tools.iter().chain(&material.turns).chain(&material.results);
+        let hits = recalled.hits.iter().map(|hit| &hit.version.draft);
+        let texts = hits.flat_map(|draft| [&draft.text, &draft.value, &draft.key]);
+        let mut all = parts.chain([&material.instructions, &material.question]).chain(texts);
+        if !all.any(|text| text.contains(&nonce)) {
+            return nonce;
+        }
+    }
+}
+
+/// Whether a unit stands in an envelope: it is little trusted, or what it says was said outside.
+pub(super) fn is_needed(hit: &Recollection, config: &Config) -> bool {
+    hit.version.trust.0 < config.trusted
+        || matches!(hit.version.origin, Origin::Tool | Origin::Web | Origin::File)
+        || hit.version.state != State::Active
+}
+
+/// What is said of a unit before its text; holds nothing that the unit itself says.
+pub(super) fn facts(hit: &Recollection) -> String {
+    let version = &hit.version;
+    let from = version.valid_from.map_or_else(|| "open".to_owned(), |at| at.to_string());
+    let to = version.valid_to.map_or_else(|| "open".to_owned(), |at| at.to_string());
+    let layer = match version.layer {
+        Layer::Curated => "curated",
+        Layer::Notes => "notes",
+    };
+    let held = match version.state {
+        State::Held => " state=held-for-review",
+        State::Quarantined => " state=quarantined",
+        State::Archived => " state=archived",
+        State::Active | State::Rejected => "",
+    };
+    let origin = match version.origin {
+        Origin::Curator => "curator",
+        Origin::Person => "person",
+        Origin::Model => "model",
+        Origin::Tool => "tool",
+        Origin::File => "file",
+        Origin::Web => "web",
+    };
+    format!(
+        "evidence={} layer={layer} origin={origin} trust={} valid={from}..{to}{held}",
+        hit.evidence(),
+        version.trust.0,
+    )
+}
+
+/// A text as it stands in a context.
+pub(super) fn wrap(facts: &str, text: &str, nonce: Option<&str>) -> String {
+    match nonce {
+        Some(nonce) => {
+            format!("<<<data {nonce} {facts}\n{text}\n>>>end {nonce}")
+        }
+        None => format!("[{facts}]\n{text}"),
+    }
+}

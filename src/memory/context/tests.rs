@@ -1,0 +1,1 @@
+//! Contexts under a budget.
