@@ -3,13 +3,18 @@
 //! no language model. Whether a caller may ask at all is decided before.
 
 mod collection;
+mod config;
 pub mod context;
+mod desk;
 pub mod embed;
 pub mod eval;
 pub mod explain;
+mod facade;
 mod fault;
 pub mod guard;
 pub mod instant;
+mod names;
+mod open;
 mod question;
 pub mod recall;
 pub mod redact;
@@ -21,9 +26,16 @@ mod store;
 mod tests;
 mod unit;
 mod upkeep;
+mod vision;
 mod writing;
 
 pub use collection::{Access, Attribute, Collection, Collections, Field, Form, Share, Values};
+pub use config::{Config, StoreConfig, StoreKind};
+pub use desk::{
+    Answered, Asking, Desk, Error as Unserved, Place as DeskPlace, Shown, Standing, Stats, Upkeep,
+    UpkeepDone, Visit, When, shelves,
+};
+pub use facade::{Listing, Memory, Which};
 pub use fault::{Error, Violation};
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
@@ -38,4 +50,5 @@ pub use unit::{
     UnitId, Version,
 };
 pub use upkeep::{Config as UpkeepConfig, Item, Plan, Work};
+pub use vision::Vision;
 pub use writing::{Config as WritingConfig, Parts, Writing};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{UpkeepConfig, WritingConfig, embed, recall};
+use super::{UpkeepConfig, WritingConfig, context, embed, recall};
 use crate::config::beside;
 
 /// The memory of this daemon.
@@ -22,6 +22,10 @@ pub struct Config {
     pub writing: WritingConfig,
     /// How questions are answered.
     pub recall: recall::Config,
+    /// How contexts are put together.
+    pub context: context::Config,
+    /// A model behind OpenAI's `/v1/chat/completions` that says what an image shows; default none.
+    pub vision: Option<recall::Endpoint>,
     /// When it is put in order.
     pub upkeep: UpkeepConfig,
 }
@@ -57,10 +61,11 @@ impl Config {
     /// Relative paths, for the file's folder to be put before.
     pub fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let recall = &mut self.recall;
-        let endpoints = [&mut recall.rerank_endpoint, &mut recall.rewrite];
+        let endpoints = [&mut recall.rerank_endpoint, &mut recall.rewrite, &mut self.vision];
         let keys = endpoints.into_iter().flatten().filter_map(|one| one.key_file.as_mut());
         let embedder = &mut self.embedder;
         let model = embedder.endpoint.as_mut().and_then(|one| one.key_file.as_mut());
-        self.store.path.iter_mut().chain([&mut embedder.local.folder]).chain(model).chain(keys)
+        let own = self.store.path.iter_mut().chain(&mut self.context.tokenizer);
+        own.chain([&mut embedder.local.folder]).chain(model).chain(keys)
     }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::facade::Memory;
-use super::{Collections, Config};
+use super::{Collections, Config, Vision};
 use crate::admission::{Caller, Entrance};
 use crate::ledger::Ledger;
 use crate::policy::Keepers;
@@ -49,8 +49,8 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// How long the caller still waits.
-    fn remaining(&self) -> Option<Duration> {
+    /// How long the caller still waits; `None` for as long as it takes.
+    pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|at| at.saturating_duration_since(Instant::now()))
     }
 }
@@ -85,6 +85,7 @@ struct Inner {
     standing: watch::Sender<Standing>,
     /// Whether a task is about to open it.
     opening: AtomicBool,
+    vision: Option<Arc<Vision>>,
 }
 
 impl Desk {
@@ -92,7 +93,13 @@ impl Desk {
     /// no longer than reading some small files: requests that come before it is open are told so.
     pub fn start(place: Place) -> Self {
         let (standing, _) = watch::channel(Standing::Off("it was not opened yet".to_owned()));
+        let vision = place.config.vision.as_ref().map(Vision::open).transpose();
+        let vision = vision.unwrap_or_else(|error| {
+            tracing::error!(%error, "nothing says what images show");
+            None
+        });
         let inner = Inner {
+            vision: vision.map(Arc::new),
             place,
             collections: Arc::new(ArcSwap::from_pointee(Collections::default())),
             keepers: ArcSwapOption::empty(),
@@ -112,6 +119,11 @@ impl Desk {
     /// What is declared.
     pub fn collections(&self) -> Arc<Collections> {
         self.inner.collections.load_full()
+    }
+
+    /// What says what an image shows, where that is configured.
+    pub fn vision(&self) -> Option<Arc<Vision>> {
+        self.inner.vision.clone()
     }
 
     fn keepers(&self) -> Result<Arc<Keepers>, Error> {

@@ -8,11 +8,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 
+use super::context::{Assembled, Context, Material};
+use super::explain::Explained;
 use super::recall::Recall;
 use super::{
     Collections, Counts, Decision, Draft, End, Error, Filter, Kind, Outcome, Owned, Pending, Plan,
-    Question, Recalled, Receipt, Rights, Run, Scope, Share, Spot, State, Store, StoreError, UnitId,
-    Version, Writing,
+    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store, StoreError,
+    UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -28,6 +30,7 @@ struct Inner {
     collections: Arc<ArcSwap<Collections>>,
     writing: Writing,
     recall: Recall,
+    context: Context,
     /// Name of the model that questions are embedded with.
     model: Option<String>,
 }
@@ -69,10 +72,10 @@ impl Memory {
     pub(super) fn new(
         store: Arc<dyn Store>,
         collections: Arc<ArcSwap<Collections>>,
-        (writing, recall): (Writing, Recall),
+        (writing, recall, context): (Writing, Recall, Context),
         model: Option<String>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { store, collections, writing, recall, model }) }
+        Self { inner: Arc::new(Inner { store, collections, writing, recall, context, model }) }
     }
 
     /// Takes drafts, in this order; each is acknowledged and then survives a kill, or is refused on its
@@ -124,6 +127,35 @@ impl Memory {
         question: &Question,
     ) -> Result<Recalled, super::recall::Error> {
         self.inner.recall.recall(permit.caller(), &owned(permit), question).await
+    }
+
+    /// A context of so many tokens, and the layers that did not work.
+    pub(super) async fn context(
+        &self,
+        permit: &Permit,
+        question: &Question,
+        (tokens, material): (usize, Material),
+    ) -> Result<(Assembled, Vec<(Sense, String)>), super::desk::Error> {
+        let recalled = self.recall(permit, question).await?;
+        let inner = Arc::clone(&self.inner);
+        // Counting the tokens of much text takes its time.
+        let made = tokio::task::spawn_blocking(move || {
+            let assembled = inner.context.assemble(tokens, &material, &recalled)?;
+            Ok((assembled, recalled.failed))
+        });
+        made.await.unwrap_or_else(|_lost| Err(StoreError::Closed.into()))
+    }
+
+    /// How an answer comes about, and why a unit is or is not in it.
+    pub async fn explain(
+        &self,
+        permit: &Permit,
+        question: &Question,
+        unit: Option<&UnitId>,
+    ) -> Result<Explained, super::recall::Error> {
+        let (rights, collections) = (self.rights(permit), self.inner.collections.load_full());
+        let told = (&rights, &*collections);
+        self.inner.recall.explain(told, &owned(permit), question, unit).await
     }
 
     /// A unit by its id, or a version by its evidence id, and with `history` all its versions, newest
@@ -282,7 +314,8 @@ impl Memory {
         let name = |access: &Access| access.collection.clone();
         let all = || permit.grants().iter().map(name).collect::<BTreeSet<_>>();
         let others = || permit.grants().iter().filter(|access| !access.own).map(name).collect();
-        let (mut read, mut write, mut review) = <(BTreeSet<_>, BTreeSet<_>, BTreeSet<_>)>::default();
+        let (mut read, mut write, mut review) =
+            <(BTreeSet<_>, BTreeSet<_>, BTreeSet<_>)>::default();
         match permit.verb() {
             Verb::Remember => {
                 write = all();
@@ -292,12 +325,9 @@ impl Memory {
             Verb::Consolidate => (read, write) = (all(), all()),
             Verb::Review => (read, review) = (all(), all()),
             Verb::Receipt => {}
-            Verb::Recall
-            | Verb::Context
-            | Verb::Get
-            | Verb::List
-            | Verb::Explain
-            | Verb::Stats => read = permit.grants().iter().filter(whole).map(name).collect(),
+            Verb::Recall | Verb::Context | Verb::Get | Verb::List | Verb::Explain | Verb::Stats => {
+                read = permit.grants().iter().filter(whole).map(name).collect()
+            }
         }
         Rights { caller: permit.caller().clone(), read, write, review }
     }

@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 pub use config::{Config, Endpoint, Rerank};
 pub use error::Error;
 pub use normal::normal;
+pub(super) use post::Post;
 pub(super) use trace::Trace;
 
 use super::embed::Embedder;

@@ -1,6 +1,7 @@
 //! `switchboard.memory.v1.MemoryService`: each method translates, asks the memory's desk, translates
 //! back. What writes runs in a task, so that who goes away leaves nothing half done.
 
+mod fault;
 mod images;
 mod read;
 mod stream;
@@ -55,7 +56,7 @@ impl Memories {
     fn enter<T>(&self, request: Request<T>) -> Result<(Visit, T, tracing::Span), Status> {
         let brought = arrival::brought(&request)?;
         let entrance = self.pipeline.welcome(&brought.caller);
-        let entrance = entrance.map_err(|error| status::of_admission(&error))?;
+        let entrance = entrance.map_err(|error| fault::of_admission(&error))?;
         let span = brought.span.clone();
         Ok((brought.visit(entrance), request.into_inner(), span))
     }
@@ -86,11 +87,13 @@ impl MemoryService for Memories {
         let wait = asked.wait.then_some(LONGEST_WAIT);
         let (desk, images) = (self.desk.clone(), self.images.clone());
         let receipt = self.finish(span, async move {
-            let read = images.read(&visit, vec![(draft, asked.images)]).await?;
-            let answered = desk.remember(&visit, read, wait).await;
-            let written = answered.map_err(|error| status::of_memory(&error))?.answer;
+            let (draft, remarks) = images.read(&visit, draft, asked.images).await?;
+            let answered = desk.remember(&visit, vec![draft], wait).await;
+            let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let first = written.into_iter().next().ok_or_else(|| status::internal(""))?;
-            first.map_err(|fault| status::of_fault(&fault))
+            let mut receipt = first.map_err(|fault| fault::of_fault(&fault))?;
+            receipt.remarks.extend(remarks);
+            Ok(receipt)
         });
         Ok(Response::new(tell::receipt(receipt.await?)))
     }
@@ -116,7 +119,7 @@ impl MemoryService for Memories {
         let found = self.desk.receipt(&visit, &id, wait).instrument(span).await;
         found
             .map(|receipt| Response::new(tell::receipt(receipt)))
-            .map_err(|error| status::of_memory(&error))
+            .map_err(|error| fault::of_memory(&error))
     }
 
     async fn recall(
@@ -128,7 +131,7 @@ impl MemoryService for Memories {
         let found = self.desk.recall(&visit, asking).instrument(span).await;
         found
             .map(|found| Response::new(tell::recalled(found)))
-            .map_err(|error| status::of_memory(&error))
+            .map_err(|error| fault::of_memory(&error))
     }
 
     async fn context(
@@ -136,10 +139,10 @@ impl MemoryService for Memories {
         request: Request<proto::ContextRequest>,
     ) -> Result<Response<proto::ContextResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
-        let (asking, working) = read::working(asked)?;
-        let made = self.desk.context(&visit, asking, working).instrument(span).await;
+        let (asking, budget, material) = read::material(asked)?;
+        let made = self.desk.context(&visit, asking, (budget, material)).instrument(span).await;
         made.map(|made| Response::new(tell::context(made)))
-            .map_err(|error| status::of_memory(&error))
+            .map_err(|error| fault::of_memory(&error))
     }
 
     async fn get(
@@ -149,7 +152,7 @@ impl MemoryService for Memories {
         let (visit, asked, span) = self.enter(request)?;
         let id = wire::named("id", asked.id)?;
         let shown = self.desk.get(&visit, &id, asked.history).instrument(span).await;
-        let shown = shown.map_err(|error| status::of_memory(&error))?.answer;
+        let shown = shown.map_err(|error| fault::of_memory(&error))?.answer;
         Ok(Response::new(proto::GetResponse {
             unit: Some(tell::unit(shown.version)),
             history: shown.history.into_iter().map(tell::unit).collect(),
@@ -164,7 +167,7 @@ impl MemoryService for Memories {
         let (collections, listing, when) = read::listing(asked)?;
         let size = listing.limit.saturating_sub(1);
         let found = self.desk.list(&visit, &collections, (listing, when)).instrument(span).await;
-        let found = found.map_err(|error| status::of_memory(&error))?.answer;
+        let found = found.map_err(|error| fault::of_memory(&error))?.answer;
         Ok(Response::new(tell::list(found, size)))
     }
 
@@ -178,7 +181,7 @@ impl MemoryService for Memories {
         let (unit_id, versions) = self
             .finish(span, async move {
                 let done = desk.forget(&visit, which, erase).await;
-                done.map(|done| done.answer).map_err(|error| status::of_memory(&error))
+                done.map(|done| done.answer).map_err(|error| fault::of_memory(&error))
             })
             .await?;
         Ok(Response::new(proto::ForgetResponse { unit_id, versions }))
@@ -192,7 +195,7 @@ impl MemoryService for Memories {
         let (after, size) = read::page(&asked.page_token, asked.page_size, 0)?;
         let page = (after, size.saturating_add(1));
         let found = self.desk.pending(&visit, &asked.collections, page).instrument(span).await;
-        let found = found.map_err(|error| status::of_memory(&error))?.answer;
+        let found = found.map_err(|error| fault::of_memory(&error))?.answer;
         Ok(Response::new(tell::reviews(found, size)))
     }
 
@@ -207,7 +210,7 @@ impl MemoryService for Memories {
         let outcome = self
             .finish(span, async move {
                 let done = desk.decide(&visit, &evidence, decision).await;
-                done.map(|done| done.answer).map_err(|error| status::of_memory(&error))
+                done.map(|done| done.answer).map_err(|error| fault::of_memory(&error))
             })
             .await?;
         Ok(Response::new(proto::DecideReviewResponse {
@@ -221,11 +224,11 @@ impl MemoryService for Memories {
         request: Request<proto::ExplainRequest>,
     ) -> Result<Response<proto::ExplainResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
-        let ids = read::ids(asked.ids)?;
+        let unit = read::unit(&asked.unit_id)?;
         let asking = read::asking(asked.question, Vec::new())?;
-        let told = self.desk.explain(&visit, asking, ids).instrument(span).await;
+        let told = self.desk.explain(&visit, asking, unit.as_ref()).instrument(span).await;
         told.map(|told| Response::new(tell::explained(told)))
-            .map_err(|error| status::of_memory(&error))
+            .map_err(|error| fault::of_memory(&error))
     }
 
     async fn consolidate(
@@ -238,7 +241,7 @@ impl MemoryService for Memories {
         let done = self
             .finish(span, async move {
                 let done = desk.upkeep(&visit, &collections, upkeep).await;
-                done.map(|done| done.answer).map_err(|error| status::of_memory(&error))
+                done.map(|done| done.answer).map_err(|error| fault::of_memory(&error))
             })
             .await?;
         Ok(Response::new(tell::consolidated(done)))
@@ -252,6 +255,6 @@ impl MemoryService for Memories {
         let stats = self.desk.stats(&visit).instrument(span).await;
         stats
             .map(|stats| Response::new(tell::stats(stats.answer)))
-            .map_err(|error| status::of_memory(&error))
+            .map_err(|error| fault::of_memory(&error))
     }
 }

@@ -11,9 +11,13 @@ use serde_json::{Value, json};
 use super::record::digest;
 use super::{Answered, Desk, Error, Memory, Visit};
 use crate::mask;
+use crate::memory::context::{Assembled, Detail, Material};
+use crate::memory::explain::Explained;
 use crate::memory::facade::Listing;
 use crate::memory::instant::{self, Side};
-use crate::memory::{Collection, Counts, Error as Fault, Question, Recalled, Recollection, Version};
+use crate::memory::{
+    Collection, Counts, Error as Fault, Question, Recalled, Recollection, Sense, UnitId, Version,
+};
 use crate::policy::{Permit, Verb, Wish};
 
 /// Longest wait for writes before a question, where its caller has no deadline.
@@ -101,6 +105,47 @@ impl Desk {
         self.finish(visit, &permit, &told, outcome, |found| given(&found.hits)).await
     }
 
+    /// Puts a model's context together, with what is recalled for its question.
+    pub async fn context(
+        &self,
+        visit: &Visit,
+        asking: Asking,
+        (tokens, material): (usize, Material),
+    ) -> Result<Answered<(Assembled, Vec<(Sense, String)>)>, Error> {
+        let told = asking.told();
+        let (memory, permit) = self.admit(visit, &asking.wish(Verb::Context), &told).await?;
+        let outcome = in_time(visit, async {
+            let question = self.question(&memory, visit, &permit, asking).await?;
+            memory.context(&permit, &question, (tokens, material)).await
+        });
+        let outcome = outcome.await;
+        self.finish(visit, &permit, &told, outcome, |(context, _)| {
+            let units = context.units.iter().filter(|used| used.form != Detail::Left);
+            json!({ "evidence": units.map(|used| &used.evidence).collect::<Vec<_>>() })
+        })
+        .await
+    }
+
+    /// Tells how an answer comes about, and why a unit is or is not in it.
+    pub async fn explain(
+        &self,
+        visit: &Visit,
+        asking: Asking,
+        unit: Option<&UnitId>,
+    ) -> Result<Answered<Explained>, Error> {
+        let mut told = asking.told();
+        if let Some(members) = told.as_object_mut() {
+            members.insert("unit".to_owned(), json!(unit));
+        }
+        let (memory, permit) = self.admit(visit, &asking.wish(Verb::Explain), &told).await?;
+        let outcome = in_time(visit, async {
+            let question = self.question(&memory, visit, &permit, asking).await?;
+            Ok(memory.explain(&permit, &question, unit).await?)
+        });
+        let outcome = outcome.await;
+        self.finish(visit, &permit, &told, outcome, |told| given(&told.recalled.hits)).await
+    }
+
     /// One unit.
     pub async fn get(
         &self,
@@ -109,8 +154,7 @@ impl Desk {
         history: bool,
     ) -> Result<Answered<Shown>, Error> {
         let told = json!({ "id": mask::text(id), "history": history });
-        let wish =
-            Wish::Read { verb: Verb::Get, collections: &[], held: true, archived: true };
+        let wish = Wish::Read { verb: Verb::Get, collections: &[], held: true, archived: true };
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let got = in_time(visit, async { Ok(memory.get(&permit, id, history).await?) }).await;
         let shown = got.map(|(version, history)| Shown { version, history });
@@ -140,9 +184,13 @@ impl Desk {
             Ok(memory.list(&permit, &listing).await?)
         });
         let outcome = outcome.await;
-        self.finish(visit, &permit, &told, outcome, |found| {
-            json!({ "evidence": found.iter().map(evidence).collect::<Vec<_>>() })
-        })
+        self.finish(
+            visit,
+            &permit,
+            &told,
+            outcome,
+            |found| json!({ "evidence": found.iter().map(evidence).collect::<Vec<_>>() }),
+        )
         .await
     }
 
@@ -153,8 +201,7 @@ impl Desk {
         let keepers = self.keepers()?;
         let outcome = in_time(visit, async {
             let readable = !permit.grants().is_empty();
-            let counts =
-                if readable { memory.counts(&permit).await? } else { Counts::default() };
+            let counts = if readable { memory.counts(&permit).await? } else { Counts::default() };
             let verbs = |one: &Arc<Collection>| {
                 let verbs = keepers.verbs(&visit.caller, &one.name);
                 (!verbs.is_empty()).then(|| (Arc::clone(one), verbs))
@@ -164,9 +211,13 @@ impl Desk {
             Ok(Stats { store, model: model.map(str::to_owned), counts, collections })
         });
         let outcome = outcome.await;
-        self.finish(visit, &permit, &told, outcome, |stats| {
-            json!({ "units": stats.counts.units, "collections": stats.collections.len() })
-        })
+        self.finish(
+            visit,
+            &permit,
+            &told,
+            outcome,
+            |stats| json!({ "units": stats.counts.units, "collections": stats.collections.len() }),
+        )
         .await
     }
 
@@ -231,9 +282,7 @@ pub(super) async fn in_time<T>(
 ) -> Result<T, Error> {
     match visit.remaining() {
         None => work.await,
-        Some(remaining) => {
-            tokio::time::timeout(remaining, work).await.unwrap_or(Err(Error::Late))
-        }
+        Some(remaining) => tokio::time::timeout(remaining, work).await.unwrap_or(Err(Error::Late)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a request to the memory has no answer.
 
 use crate::call::Code;
-use crate::memory::{StoreError, fault, recall};
+use crate::memory::{StoreError, context, fault, recall};
 use crate::{ledger, policy};
 
 /// Why a request to the memory has no answer.
@@ -22,6 +22,9 @@ pub enum Error {
     /// The question is not answered.
     #[error(transparent)]
     Recall(#[from] recall::Error),
+    /// The context cannot be put together.
+    #[error(transparent)]
+    Context(#[from] context::Error),
     /// The caller's deadline passed.
     #[error("the deadline passed before the memory had answered")]
     Late,
@@ -54,7 +57,9 @@ impl Error {
             Self::Denied(_) => Code::PolicyDenied,
             Self::Late => Code::DeadlineExceeded,
             Self::Fault(fault) => code(fault),
-            Self::Recall(recall::Error::Question { .. }) => Code::SchemaValidationError,
+            Self::Recall(recall::Error::Question { .. }) | Self::Context(_) => {
+                Code::SchemaValidationError
+            }
             Self::Recall(_) => Code::ExecutionError,
         }
     }

@@ -67,9 +67,13 @@ impl Desk {
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let decided = async { Ok(memory.decide(&permit, evidence, decision).await?) };
         let decided = in_time(visit, decided).await;
-        self.finish(visit, &permit, &told, decided, |outcome| {
-            json!({ "state": outcome.state, "missing": outcome.missing })
-        })
+        self.finish(
+            visit,
+            &permit,
+            &told,
+            decided,
+            |outcome| json!({ "state": outcome.state, "missing": outcome.missing }),
+        )
         .await
     }
 
@@ -81,7 +85,8 @@ impl Desk {
         upkeep: Upkeep,
     ) -> Result<Answered<UpkeepDone>, Error> {
         let apply = matches!(upkeep, Upkeep::Apply | Upkeep::Undo(_));
-        let told = json!({ "collections": collections, "what": mask::text(&format!("{upkeep:?}")) });
+        let told =
+            json!({ "collections": collections, "what": mask::text(&format!("{upkeep:?}")) });
         let wish = Wish::Consolidate { collections, apply };
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let done = in_time(visit, async {

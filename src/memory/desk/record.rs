@@ -66,7 +66,8 @@ impl Desk {
         told: &Value,
         said: &Result<Value, &Error>,
     ) -> Result<String, Error> {
-        let (call_id, tool) = (CallId::generate().to_string(), format!("{MEMORY}{}", verb.as_str()));
+        let (call_id, tool) =
+            (CallId::generate().to_string(), format!("{MEMORY}{}", verb.as_str()));
         let code: Option<Code> = said.as_ref().err().map(|error| error.code());
         let data = said.as_ref().ok();
         let error = said.as_ref().err().map(|error| {

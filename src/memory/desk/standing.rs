@@ -54,24 +54,24 @@ impl Desk {
     }
 
     async fn open_at_last(&self) {
-            loop {
-                match open::open(&self.inner.place, &self.inner.collections).await {
-                    Ok(memory) => {
-                        let (store, model) = memory.kind();
-                        tracing::info!(store, model, "the memory is open");
-                        return self.set(Standing::Open(memory));
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, "the memory cannot be opened");
-                        let lasting = error.is_lasting();
-                        self.set(Standing::Down(error.to_string(), None));
-                        if lasting {
-                            return;
-                        }
+        loop {
+            match open::open(&self.inner.place, &self.inner.collections).await {
+                Ok(memory) => {
+                    let (store, model) = memory.kind();
+                    tracing::info!(store, model, "the memory is open");
+                    return self.set(Standing::Open(memory));
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the memory cannot be opened");
+                    let lasting = error.is_lasting();
+                    self.set(Standing::Down(error.to_string(), None));
+                    if lasting {
+                        return;
                     }
                 }
-                tokio::time::sleep(PAUSE).await;
             }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Sees to a store that does not answer any more: nobody is sent to it until it does again.

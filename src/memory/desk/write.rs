@@ -39,9 +39,13 @@ impl Desk {
         if let Some(error) = lost {
             self.notice(error);
         }
-        self.finish(visit, &permit, &told, Ok(written), |written| {
-            json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() })
-        })
+        self.finish(
+            visit,
+            &permit,
+            &told,
+            Ok(written),
+            |written| json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() }),
+        )
         .await
     }
 
@@ -83,9 +87,13 @@ impl Desk {
             Ok((unit.to_string(), versions))
         });
         let forgotten = forgotten.await;
-        self.finish(visit, &permit, &told, forgotten, |(unit, versions)| {
-            json!({ "unit": unit, "versions": versions })
-        })
+        self.finish(
+            visit,
+            &permit,
+            &told,
+            forgotten,
+            |(unit, versions)| json!({ "unit": unit, "versions": versions }),
+        )
         .await
     }
 }

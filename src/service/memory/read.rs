@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::status;
+use crate::memory::context::Material;
 use crate::memory::{
     Asking, Compare, Decision, Draft, Entity, Fact, Filter, Image, Kind, Listing, Manner, Origin,
     Place, Question, Sense, Spot, Table, UnitId, Upkeep, When, Which,
@@ -18,7 +19,8 @@ const JSON_BYTES: usize = 256 << 10;
 const FILTERS: usize = 32;
 const TURNS: usize = 32;
 const RECEIPTS: usize = 256;
-const IDS: usize = 100;
+/// Tools, turns or results of a context.
+const PIECES: usize = 4096;
 const RING: usize = 1000;
 
 /// What is wrong with a message, field by field.
@@ -204,12 +206,7 @@ fn sense(wire: i32) -> Option<Sense> {
 }
 
 /// Known values of an enumeration.
-fn known<T>(
-    field: &str,
-    wire: &[i32],
-    read: fn(i32) -> Option<T>,
-    fields: &mut Fields,
-) -> Vec<T> {
+fn known<T>(field: &str, wire: &[i32], read: fn(i32) -> Option<T>, fields: &mut Fields) -> Vec<T> {
     let known: Vec<T> = wire.iter().filter_map(|value| read(*value)).collect();
     if known.len() < wire.len() {
         fields.wrong(field, "has a value that is not known");
@@ -218,10 +215,7 @@ fn known<T>(
 }
 
 /// A question with all that belongs to it.
-pub(super) fn asking(
-    wire: Option<proto::Question>,
-    after: Vec<String>,
-) -> Result<Asking, Status> {
+pub(super) fn asking(wire: Option<proto::Question>, after: Vec<String>) -> Result<Asking, Status> {
     let mut fields = Fields::default();
     let asking = wire.map(|wire| question(wire, after, &mut fields));
     if asking.is_none() {
@@ -256,8 +250,7 @@ fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> A
         without: known("question.without", &wire.without, sense, fields),
         explain: false,
     };
-    let when =
-        When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
+    let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
     Asking { question, collections: wire.collections, when, after }
 }
 
@@ -326,14 +319,13 @@ fn spot(field: &str, wire: proto::Spot, fields: &mut Fields) -> Option<Spot> {
 fn check_point(field: &str, (latitude, longitude): (f64, f64), fields: &mut Fields) {
     let known = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
     if !known {
-        fields.wrong(field, format!("`{latitude}, {longitude}` is no point: -90 to 90, -180 to 180"));
+        fields
+            .wrong(field, format!("`{latitude}, {longitude}` is no point: -90 to 90, -180 to 180"));
     }
 }
 
 /// Collections, conditions and times of a list. Its limit is one more than a page has.
-pub(super) fn listing(
-    wire: proto::ListRequest,
-) -> Result<(Vec<String>, Listing, When), Status> {
+pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing, When), Status> {
     let mut fields = Fields::default();
     let (before, size) = page(&wire.page_token, wire.page_size, i64::MAX)?;
     let spot = wire.spot.and_then(|spot| self::spot("spot", spot, &mut fields));
@@ -402,17 +394,37 @@ pub(super) fn decision(wire: &proto::DecideReviewRequest) -> Result<Decision, St
     Ok(Decision { approve, manner, reason: reason.clone() })
 }
 
-/// Ids of units or versions that are asked about.
-pub(super) fn ids(wire: Vec<String>) -> Result<Vec<String>, Status> {
+/// The unit that is asked about, if any.
+pub(super) fn unit(id: &str) -> Result<Option<UnitId>, Status> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || status::malformed(&[("unit_id", "is no id of a unit".to_owned())]);
+    UnitId::parse(id).map(Some).ok_or_else(wrong)
+}
+
+/// The question, the tokens and the rest of a context.
+pub(super) fn material(wire: proto::ContextRequest) -> Result<(Asking, usize, Material), Status> {
     let mut fields = Fields::default();
-    fields.most("ids", wire.len(), IDS);
-    fields.all(Some(wire))
+    for (field, list) in
+        [("tools", &wire.tools), ("turns", &wire.turns), ("results", &wire.results)]
+    {
+        fields.most(field, list.len(), PIECES);
+    }
+    fields.all(Some(()))?;
+    let asking = asking(wire.question, wire.after_receipts)?;
+    let material = Material {
+        instructions: wire.instructions,
+        tools: wire.tools,
+        question: asking.question.text.clone(),
+        turns: wire.turns,
+        results: wire.results,
+    };
+    Ok((asking, usize::try_from(wire.budget_tokens).unwrap_or(usize::MAX), material))
 }
 
 /// What is wanted of upkeep.
-pub(super) fn upkeep(
-    wire: Option<proto::consolidate_request::Action>,
-) -> Result<Upkeep, Status> {
+pub(super) fn upkeep(wire: Option<proto::consolidate_request::Action>) -> Result<Upkeep, Status> {
     use proto::consolidate_request::Action;
     match wire {
         Some(Action::DryRun(_)) => Ok(Upkeep::DryRun),
