@@ -3,6 +3,7 @@
 //! no language model. Whether a caller may ask at all is decided before.
 
 mod collection;
+pub mod place;
 mod question;
 mod scope;
 mod store;
