@@ -15,6 +15,7 @@ pub mod guard;
 pub mod instant;
 mod names;
 mod open;
+pub mod place;
 mod question;
 pub mod recall;
 pub mod redact;
@@ -30,7 +31,7 @@ mod vision;
 mod writing;
 
 pub use collection::{Access, Attribute, Collection, Collections, Field, Form, Share, Values};
-pub use config::{Config, StoreConfig, StoreKind};
+pub use config::Config;
 pub use desk::{
     Answered, Asking, Desk, Error as Unserved, Place as DeskPlace, Shown, Standing, Stats, Upkeep,
     UpkeepDone, Visit, When, shelves,
@@ -42,8 +43,8 @@ pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
-    Ask, Bare, Beside, Change, Chunk, Counts, Error as StoreError, Found, Hit, Receipt, Run,
-    Settlement, Stage, Store, Vote, Write,
+    Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found, Hit,
+    Receipt, Run, Settlement, SqliteConfig, Stage, Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,

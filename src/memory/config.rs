@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{UpkeepConfig, WritingConfig, context, embed, recall};
+use super::{StoreConfig, UpkeepConfig, WritingConfig, context, embed, recall};
 use crate::config::beside;
 
 /// The memory of this daemon.
@@ -30,32 +30,14 @@ pub struct Config {
     pub upkeep: UpkeepConfig,
 }
 
-/// Where units are kept.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StoreConfig {
-    /// In which store; default `sqlite`.
-    pub kind: StoreKind,
-    /// The file of the embedded store; default the ledger's path with `.memory` added. Its folder is made
-    /// with mode 0700, the file with mode 0600. No two daemons can have the same.
-    pub path: Option<PathBuf>,
-}
-
-/// The stores.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StoreKind {
-    /// A file of this daemon alone.
-    #[default]
-    Sqlite,
-    /// A server that daemons share.
-    Postgresql,
-}
-
 impl Config {
     /// Gives the store its place beside the ledger, where none is named.
     pub fn place(&mut self, ledger: &Path) {
-        self.store.path.get_or_insert_with(|| beside(ledger, ".memory"));
+        if let StoreConfig::Sqlite(sqlite) = &mut self.store
+            && sqlite.path.as_os_str().is_empty()
+        {
+            sqlite.path = beside(ledger, ".memory");
+        }
     }
 
     /// Relative paths, for the file's folder to be put before.
@@ -65,7 +47,10 @@ impl Config {
         let keys = endpoints.into_iter().flatten().filter_map(|one| one.key_file.as_mut());
         let embedder = &mut self.embedder;
         let model = embedder.endpoint.as_mut().and_then(|one| one.key_file.as_mut());
-        let own = self.store.path.iter_mut().chain(&mut self.context.tokenizer);
+        let store = match &mut self.store {
+            StoreConfig::Sqlite(sqlite) => [&mut sqlite.path],
+        };
+        let own = store.into_iter().chain(&mut self.context.tokenizer);
         own.chain([&mut embedder.local.folder]).chain(model).chain(keys)
     }
 }

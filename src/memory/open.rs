@@ -11,7 +11,7 @@ use super::desk::Place;
 use super::embed::{self, Embedder, Model, Role};
 use super::facade::Memory;
 use super::recall::{self, Recall};
-use super::{Collections, Parts, Store, StoreError, StoreKind, Writing, fault};
+use super::{Collections, Parts, StoreError, Writing, fault, open_store};
 
 /// Why the memory cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub(super) async fn open(
 ) -> Result<Memory, Error> {
     let config = &place.config;
     let context = Context::new(config.context.clone())?;
-    let (store, embedder) = tokio::join!(store(place), embedder(place));
+    let (store, embedder) = tokio::join!(open_store(&config.store, &place.tasks), embedder(place));
     let store = store?;
     let recall = Recall::new(
         Arc::clone(&store),
@@ -68,13 +68,6 @@ pub(super) async fn open(
     };
     let writing = Writing::start(parts, config.writing.clone()).await?;
     Ok(Memory::new(store, Arc::clone(collections), (writing, recall, context), model))
-}
-
-async fn store(place: &Place) -> Result<Arc<dyn Store>, StoreError> {
-    let config = &place.config.store;
-    match config.kind {
-        StoreKind::Sqlite | StoreKind::Postgresql => Err(StoreError::Closed),
-    }
 }
 
 /// The embedder; in its place one that says why there is none, where it cannot be opened.
