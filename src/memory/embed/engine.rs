@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value};
 
-use super::folder::{Folder, Pooling};
+use super::center::Center;
+use super::folder::{CENTER, Folder, MODEL, Pooling, TOKENIZER};
 use super::tokenizer::{Tokenizer, Tokens};
 use super::{Error, Role, vector};
 
@@ -13,6 +14,7 @@ use super::{Error, Role, vector};
 pub(super) struct Engine {
     folder: Folder,
     tokenizer: Tokenizer,
+    center: Option<Center>,
     model: Model,
     inputs: Vec<(Input, NodeId)>,
     output: NodeId,
@@ -36,21 +38,25 @@ impl Engine {
         let broken = |file: &str, why: &dyn std::fmt::Display| {
             folder.wrong(&format!("`{file}` cannot be used: {why}"))
         };
-        let bytes = std::fs::read(folder.file("tokenizer.json"))
-            .map_err(|error| broken("tokenizer.json", &error))?;
-        let tokenizer = Tokenizer::read(&bytes).map_err(|why| broken("tokenizer.json", &why))?;
-        drop(bytes);
+        let read = |file| std::fs::read(folder.file(file)).map_err(|error| broken(file, &error));
+        let tokenizer =
+            Tokenizer::read(&read(TOKENIZER)?).map_err(|why| broken(TOKENIZER, &why))?;
+        let center = match folder.manifest.files.contains_key(CENTER) {
+            true => {
+                let center = Center::read(&read(CENTER)?, folder.manifest.dimensions);
+                Some(center.map_err(|why| broken(CENTER, &why))?)
+            }
+            false => None,
+        };
         let mut options = ModelOptions::with_all_ops();
         options.prepack_weights(true);
-        let model = options
-            .load_file(folder.file("model.onnx"))
-            .map_err(|error| broken("model.onnx", &error))?;
-        let inputs = inputs(&model).map_err(|why| broken("model.onnx", &why))?;
+        let model = options.load_file(folder.file(MODEL)).map_err(|error| broken(MODEL, &error))?;
+        let inputs = inputs(&model).map_err(|why| broken(MODEL, &why))?;
         let output =
-            model.node_id(&folder.manifest.output).map_err(|error| broken("model.onnx", &error))?;
+            model.node_id(&folder.manifest.output).map_err(|error| broken(MODEL, &error))?;
         let name = folder.identity();
-        let engine = Self { folder, tokenizer, model, inputs, output, name };
-        let tried = engine.run(&pool(), &[engine.tokens(Role::Query, "1")]);
+        let engine = Self { folder, tokenizer, center, model, inputs, output, name };
+        let tried = engine.run(&pool(), Role::Query, &[engine.tokens(Role::Query, "1")]);
         tried.map_err(|error| engine.folder.wrong(&error.to_string()))?;
         Ok(engine)
     }
@@ -79,6 +85,7 @@ impl Engine {
     pub(super) fn run(
         &self,
         pool: &Arc<ThreadPool>,
+        role: Role,
         texts: &[Tokens],
     ) -> Result<Vec<Vec<f32>>, Error> {
         let failed = |reason: String| Error::Run { model: self.name.clone(), reason };
@@ -108,10 +115,14 @@ impl Engine {
             )));
         }
         let states = states.chunks_exact(length * width).zip(texts);
-        states
-            .map(|(states, text)| vector::level(self.pool(states, text.ids.len())))
-            .collect::<Result<_, _>>()
-            .map_err(|why| failed(why.to_owned()))
+        let vectors = states.map(|(states, text)| {
+            let vector = vector::level(self.pool(states, text.ids.len()))?;
+            match &self.center {
+                Some(center) => center.apply(role, vector),
+                None => Ok(vector),
+            }
+        });
+        vectors.collect::<Result<_, _>>().map_err(|why| failed(why.to_owned()))
     }
 
     /// One vector of those of the first `count` tokens.

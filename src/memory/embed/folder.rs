@@ -13,6 +13,12 @@ use super::Error;
 use super::calibration::Calibration;
 
 const MANIFEST: &str = "model.toml";
+/// The graph and its weights.
+pub(super) const MODEL: &str = "model.onnx";
+/// The tokenizer.
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+/// What is taken out of vectors; a folder can do without.
+pub(super) const CENTER: &str = "center.json";
 /// Characters of the digest that a model's name carries.
 const SHORT: usize = 16;
 
@@ -94,8 +100,13 @@ impl Folder {
             return Err(wrong(path, &format!("a number in `{MANIFEST}` is 0")));
         }
         let folder = Self { path: path.into(), manifest, calibration };
-        for file in ["model.onnx", "tokenizer.json"] {
-            folder.check(file)?;
+        for file in [MODEL, TOKENIZER] {
+            if !folder.manifest.files.contains_key(file) {
+                return Err(folder.wrong(&format!("`{MANIFEST}` has no digest of `{file}`")));
+            }
+        }
+        for (file, digest) in &folder.manifest.files {
+            folder.check(file, digest)?;
         }
         Ok(folder)
     }
@@ -122,11 +133,8 @@ impl Folder {
         format!("{name}@{}", digest.get(..SHORT).unwrap_or(&digest))
     }
 
-    fn check(&self, name: &str) -> Result<(), Error> {
+    fn check(&self, name: &str, wanted: &str) -> Result<(), Error> {
         let unread = |error: io::Error| self.wrong(&format!("`{name}` cannot be read: {error}"));
-        let wanted = self.manifest.files.get(name).ok_or_else(|| {
-            self.wrong(&format!("`files` in `{MANIFEST}` has no digest of `{name}`"))
-        })?;
         let found = digest(&self.file(name)).map_err(unread)?;
         if !found.eq_ignore_ascii_case(wanted) {
             return Err(self.wrong(&format!(

@@ -178,5 +178,5 @@ fn make(engine: &Engine, pool: &Arc<ThreadPool>, run: &Run) -> Result<Vec<Vec<f3
         counter!("switchboard_memory_embed_cut_total")
             .increment(u64::try_from(cut).unwrap_or(u64::MAX));
     }
-    engine.run(pool, &texts)
+    engine.run(pool, run.role, &texts)
 }
