@@ -2,9 +2,12 @@
 //! stored; what is asked for is found in layers, by access, validity and date first, and ranked. Uses
 //! no language model. Whether a caller may ask at all is decided before.
 
+mod chunk;
 mod collection;
+mod conflict;
 pub mod embed;
 mod fault;
+mod gate;
 pub mod guard;
 pub mod instant;
 mod question;

@@ -36,8 +36,8 @@ impl Rights {
     /// What the collections' access lists give to a caller.
     pub fn of(caller: &Caller, collections: &Collections) -> Self {
         let names = |list: fn(&Collection) -> &Vec<String>| {
-            let open = |one: &&Collection| list(one).iter().any(|entry| admits(entry, caller));
-            collections.iter().filter(open).map(|one| one.name.clone()).collect()
+            let open = |one: &Collection| list(one).iter().any(|entry| admits(entry, caller));
+            collections.iter().filter(|one| open(one)).map(|one| one.name.clone()).collect()
         };
         Self {
             caller: caller.clone(),
