@@ -10,6 +10,7 @@ mod fault;
 mod gate;
 pub mod guard;
 pub mod instant;
+pub mod place;
 mod question;
 pub mod redact;
 mod review;
@@ -29,8 +30,8 @@ pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
-    Ask, Bare, Beside, Change, Chunk, Counts, Error as StoreError, Found, Hit, Receipt, Run,
-    Settlement, Stage, Store, Vote, Write,
+    Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found, Hit,
+    Receipt, Run, Settlement, SqliteConfig, Stage, Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,

@@ -23,13 +23,15 @@ const REASON: usize = 2000;
 /// Stands in front of the reason of an approval that keeps both.
 const BOTH: &str = "[keep both] ";
 
-/// A version that waits, and what is known of it. Its remarks tell why it waits, and who agreed so far.
+/// A version that waits, and what is known of it. Its remarks tell why it waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
     /// The version.
     pub version: Version,
     /// Those in use that it contradicts, and the one of its own unit.
     pub rivals: Vec<Version>,
+    /// Decisions so far.
+    pub votes: Vec<Vote>,
     /// People who must agree.
     pub reviewers: u8,
 }
@@ -99,7 +101,8 @@ impl Writing {
             rivals.extend(self.in_use(&version.tenant, unit).await?);
         }
         let reviewers = self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
-        Ok(Pending { version, rivals, reviewers })
+        let votes = self.store().votes(&version.tenant, version.seq).await?;
+        Ok(Pending { version, rivals, votes, reviewers })
     }
 
     /// The versions of a unit that are used.

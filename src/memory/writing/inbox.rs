@@ -78,6 +78,15 @@ impl Inbox {
         self.report();
     }
 
+    /// Takes over how many there are, where that is known.
+    pub(super) fn recount(&self, writes: u64) {
+        if writes == 0 && self.waiting() > 0 {
+            self.writes.store(0, Ordering::Release);
+            self.bytes.store(0, Ordering::Release);
+            self.report();
+        }
+    }
+
     pub(super) fn report(&self) {
         let count = u32::try_from(self.waiting()).unwrap_or(u32::MAX);
         metrics::gauge!("switchboard_memory_waiting").set(count);
