@@ -2,8 +2,10 @@
 //! stored; what is asked for is found in layers, by access, validity and date first, and ranked. Uses
 //! no language model. Whether a caller may ask at all is decided before.
 
+mod chunk;
 mod collection;
 mod config;
+mod conflict;
 pub mod context;
 mod desk;
 pub mod embed;
@@ -11,6 +13,7 @@ pub mod eval;
 pub mod explain;
 mod facade;
 mod fault;
+mod gate;
 pub mod guard;
 pub mod instant;
 mod names;

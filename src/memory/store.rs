@@ -390,10 +390,27 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Keeps a vote; a second one of the same person takes the place of the first. Gives all votes on
     /// that version.
     async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error>;
+    /// The votes on a version, oldest first.
+    async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error>;
     /// Removes every version of a unit and all that was made of it, for ever, on every axis.
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;
-    /// Chunks of versions that have not ended without a vector of this model, oldest first.
-    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error>;
+    /// Versions that have not ended, of one tenant or of all, in these states (none for all), in the
+    /// order of their `seq`, after this one; whatever their validity.
+    async fn walk(
+        &self,
+        tenant: Option<&str>,
+        states: &[State],
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error>;
+    /// Chunks of versions that have not ended without a vector of this model, oldest first; but those
+    /// of the collections `without` vectors.
+    async fn bare(
+        &self,
+        model: &str,
+        without: &[String],
+        limit: usize,
+    ) -> Result<Vec<Bare>, Error>;
     /// Keeps vectors of chunks that are still there.
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
     /// Removes vectors of other models; answers how many.

@@ -184,13 +184,21 @@ pub(super) fn vote(step: &Step<'_>, tenant: &str, vote: &Vote) -> Result<Vec<Vot
     let sql = "INSERT OR REPLACE INTO vote VALUES (?1, ?2, ?3, ?4, ?5)";
     let row = params![vote.seq, vote.by, vote.approve, vote.reason, micros(vote.at)];
     step.connection.prepare_cached(sql)?.execute(row)?;
-    let sql = "SELECT by, approve, reason, at FROM vote WHERE seq = ?1 ORDER BY at, by";
-    let mut statement = step.connection.prepare_cached(sql)?;
-    let mut rows = statement.query([vote.seq])?;
+    votes(step.connection, tenant, vote.seq)
+}
+
+/// The votes on a version; none where it is another tenant's.
+pub(super) fn votes(connection: &Connection, tenant: &str, seq: i64) -> Result<Vec<Vote>, Fault> {
     let mut votes = Vec::new();
+    if !is_of(connection, tenant, seq)? {
+        return Ok(votes);
+    }
+    let sql = "SELECT by, approve, reason, at FROM vote WHERE seq = ?1 ORDER BY at, by";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([seq])?;
     while let Some(row) = rows.next()? {
         let (by, approve, reason) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        votes.push(Vote { seq: vote.seq, by, approve, reason, at: instant(row.get(3)?)? });
+        votes.push(Vote { seq, by, approve, reason, at: instant(row.get(3)?)? });
     }
     Ok(votes)
 }

@@ -15,7 +15,7 @@ use super::settle::{TEXT, known_model};
 use super::vectors::Code;
 use super::writer::{Order, write_back};
 use super::{Sqlite, amend, file, read, search, settle};
-use crate::memory::{Draft, Scope, UnitId, Version};
+use crate::memory::{Draft, Scope, State, UnitId, Version};
 
 /// Rows that one transaction of a long removal takes, so that writes do not wait for long.
 const PIECE: i64 = 2000;
@@ -172,6 +172,11 @@ impl Store for Sqlite {
         self.write(move |step| amend::vote(step, &tenant, &vote)).await
     }
 
+    async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error> {
+        let tenant = tenant.to_owned();
+        self.read(move |connection, _| amend::votes(connection, &tenant, seq)).await
+    }
+
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         let (tenant, unit) = (tenant.to_owned(), unit.clone());
         let erased = self.write(move |step| amend::erase(step, &tenant, &unit)).await?;
@@ -182,16 +187,38 @@ impl Store for Sqlite {
         Ok(erased)
     }
 
-    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
+    async fn walk(
+        &self,
+        tenant: Option<&str>,
+        states: &[State],
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error> {
+        let (tenant, states) = (tenant.map(str::to_owned), states.to_vec());
+        self.read(move |connection, _| {
+            read::walk(connection, (tenant.as_deref(), &states), (after, limit))
+        })
+        .await
+    }
+
+    async fn bare(
+        &self,
+        model: &str,
+        without: &[String],
+        limit: usize,
+    ) -> Result<Vec<Bare>, Error> {
+        let key = format!("{model}\n{}", without.join("\n"));
         let from = {
             let known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(model).copied().unwrap_or(0)
+            known.get(&key).copied().unwrap_or(0)
         };
-        let own = model.to_owned();
-        let (found, next) =
-            self.read(move |connection, _| read::bare(connection, &own, (from, limit))).await?;
+        let (own, without) = (model.to_owned(), without.to_vec());
+        let look = move |connection: &_, _: &_| {
+            read::bare(connection, (&own, &without), (from, limit))
+        };
+        let (found, next) = self.read(look).await?;
         let mut known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(model.to_owned(), next);
+        known.insert(key, next);
         Ok(found)
     }
 

@@ -4,10 +4,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::{Bare, Beside, Counts, Receipt, Run, Write};
-use super::fault::{Fault, parsed};
+use super::fault::{Fault, json, parsed};
 use super::rows::{self, SELECT, chunk_id, chunk_of, instant, named, unit_id, vector_id};
 use super::settle::{TEXT, known_model};
-use crate::memory::{Draft, Scope, UnitId, Version, place};
+use crate::memory::{Draft, Scope, State, UnitId, Version, place};
 
 /// Chunks that are looked at for one answer of [`bare`], for each that is wanted.
 const LOOKS: usize = 64;
@@ -213,19 +213,30 @@ pub(super) fn runs(connection: &Connection, limit: usize) -> Result<Vec<Run>, Fa
     Ok(found)
 }
 
+/// Versions that have not ended, in the order of their places.
+pub(super) fn walk(
+    connection: &Connection,
+    (tenant, states): (Option<&str>, &[State]),
+    (after, limit): (i64, usize),
+) -> Result<Vec<Version>, Fault> {
+    let rest = "WHERE v.seq > ?1 AND v.ended_at IS NULL AND (?2 IS NULL OR v.tenant = ?2)
+        AND (?3 = '[]' OR v.state IN (SELECT value FROM json_each(?3))) ORDER BY v.seq LIMIT ?4";
+    rows::versions(connection, rest, params![after, tenant, json(&states)?, most(limit)])
+}
+
 /// Chunks without a vector, from a chunk on; also the chunk from which on there can be more.
 pub(super) fn bare(
     connection: &Connection,
-    model: &str,
+    (model, without): (&str, &[String]),
     (from, limit): (i64, usize),
 ) -> Result<(Vec<Bare>, i64), Fault> {
     let number = known_model(connection, model, TEXT)?.map(|(number, _)| number);
     let sql =
-        "SELECT c.id, v.ended_at IS NULL, c.text FROM chunk c JOIN version v ON v.seq = c.id / ?2
-        WHERE c.id >= ?1 ORDER BY c.id";
+        "SELECT c.id, v.ended_at IS NULL AND v.collection NOT IN (SELECT value FROM json_each(?3)),
+        c.text FROM chunk c JOIN version v ON v.seq = c.id / ?2 WHERE c.id >= ?1 ORDER BY c.id";
     let mut statement = connection.prepare_cached(sql)?;
     let mut having = connection.prepare_cached("SELECT 1 FROM vector WHERE id = ?1")?;
-    let mut rows = statement.query([from, rows::CHUNKS])?;
+    let mut rows = statement.query(params![from, rows::CHUNKS, json(&without)?])?;
     let (mut found, mut first) = (Vec::new(), None);
     let (mut looks, mut last) = (limit.saturating_mul(LOOKS), from);
     while found.len() < limit && (looks > 0 || found.is_empty()) {

@@ -82,7 +82,7 @@ pub(super) async fn chunks_without_a_vector_are_told_until_they_have_one(store: 
     let two = put_vector(store, "two", MODEL, &[1.0, 0.0]).await;
     let three = put(store, version("three")).await;
     let bare = |model: &'static str, limit| async move {
-        let found = store.bare(model, limit).await.unwrap();
+        let found = store.bare(model, &[], limit).await.unwrap();
         found.into_iter().map(|bare| (bare.seq, bare.text)).collect::<Vec<_>>()
     };
     assert_eq!(bare(MODEL, 9).await, [(one, "one".to_owned()), (three, "three".to_owned())]);
