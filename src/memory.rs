@@ -10,6 +10,7 @@ pub mod explain;
 mod fault;
 pub mod guard;
 pub mod instant;
+mod normal;
 mod question;
 pub mod recall;
 pub mod redact;
@@ -25,6 +26,7 @@ mod writing;
 
 pub use collection::{Access, Attribute, Collection, Collections, Field, Form, Share, Values};
 pub use fault::{Error, Violation};
+pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};
