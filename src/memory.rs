@@ -2,15 +2,19 @@
 //! stored; what is asked for is found in layers, by access, validity and date first, and ranked. Uses
 //! no language model. Whether a caller may ask at all is decided before.
 
+mod chunk;
 mod collection;
 pub mod context;
+mod conflict;
 pub mod embed;
 pub mod eval;
 pub mod explain;
 mod fault;
+mod gate;
 pub mod guard;
 pub mod instant;
 mod normal;
+pub mod place;
 mod question;
 pub mod recall;
 pub mod redact;
@@ -32,8 +36,8 @@ pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
-    Ask, Bare, Beside, Change, Chunk, Counts, Error as StoreError, Found, Hit, Receipt, Run,
-    Settlement, Stage, Store, Vote, Write,
+    Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found, Hit,
+    Receipt, Run, Settlement, SqliteConfig, Stage, Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,

@@ -203,6 +203,12 @@ impl Collection {
         self.sources.iter().any(|pattern| check::fits(pattern, source))
     }
 
+    /// What is redacted.
+    pub fn rules(&self) -> crate::mask::Rules {
+        let Some(names) = &self.redact else { return crate::mask::Rules::USUAL };
+        crate::mask::Rules::from(names.iter().filter_map(|name| check::kind(name)).collect::<Vec<_>>())
+    }
+
     /// Time zone of dates and times that name none.
     pub fn zone(&self) -> jiff::tz::TimeZone {
         // Checked when the file was read.

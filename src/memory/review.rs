@@ -1,20 +1,34 @@
 //! What waits for a person: held and quarantined versions out, a decision in. Nobody decides about
 //! what they wrote themselves, and where a collection wants two people, two have to agree.
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::fault::Error;
+use super::gate::{self, Amend, Ruling};
+use super::instant::show;
+use super::redact::{Names, redact};
 use super::rights::Rights;
-use super::store::Vote;
-use super::unit::{State, Version};
-use super::writing::Writing;
+use super::store::{Change, Vote, Write};
+use super::unit::{End, State, UnitId, Version};
+use super::writing::{Writing, active, end, nothing};
+use crate::mask::Rules;
 
-/// A version that waits, and what is known of it.
+/// Versions that are read at a time.
+const PAGE: usize = 200;
+/// Longest reason, in characters.
+const REASON: usize = 2000;
+/// Stands in front of the reason of an approval that keeps both.
+const BOTH: &str = "[keep both] ";
+
+/// A version that waits, and what is known of it. Its remarks tell why it waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
     /// The version.
     pub version: Version,
-    /// Those in use that it contradicts.
+    /// Those in use that it contradicts, and the one of its own unit.
     pub rivals: Vec<Version>,
     /// Decisions so far.
     pub votes: Vec<Vote>,
@@ -63,18 +77,197 @@ impl Writing {
         after: i64,
         limit: usize,
     ) -> Result<Vec<Pending>, Error> {
-        let _ = (rights, after, limit);
-        Ok(Vec::new())
+        let (mut found, mut after) = (Vec::new(), after);
+        let (tenant, waiting) = (&rights.caller.tenant, [State::Held, State::Quarantined]);
+        loop {
+            let page = self.store().walk(Some(tenant), &waiting, after, PAGE).await?;
+            let full = page.len() == PAGE;
+            after = page.last().map_or(after, |version| version.seq);
+            for version in page.into_iter().filter(|version| rights.reviews(version)) {
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+                found.push(self.describe(version).await?);
+            }
+            if !full {
+                return Ok(found);
+            }
+        }
     }
 
-    /// Decides about the version that an evidence id (`unit@seq`) names.
+    async fn describe(&self, version: Version) -> Result<Pending, Error> {
+        let mut rivals = Vec::new();
+        for unit in version.conflicts.iter().chain([&version.unit]) {
+            rivals.extend(self.in_use(&version.tenant, unit).await?);
+        }
+        let reviewers = self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
+        let votes = self.store().votes(&version.tenant, version.seq).await?;
+        Ok(Pending { version, rivals, votes, reviewers })
+    }
+
+    /// The versions of a unit that are used.
+    async fn in_use(&self, tenant: &str, unit: &UnitId) -> Result<Vec<Version>, Error> {
+        let mut versions = self.store().history(tenant, unit).await?;
+        versions.retain(active);
+        Ok(versions)
+    }
+
+    /// Decides about the version that an evidence id (`unit@seq`) names. One reviewer can reject; to
+    /// approve, as many as the collection says have to, in the same manner.
     pub async fn decide(
         &self,
         rights: &Rights,
         evidence: &str,
         decision: Decision,
     ) -> Result<Outcome, Error> {
-        let _ = (rights, decision);
-        Err(Error::unknown("evidence", evidence))
+        let reason = reason(&decision)?;
+        let _order = self.order().await;
+        let version = self.under_review(rights, evidence).await?;
+        if version.owner == rights.caller.name {
+            let message = "you wrote it yourself: another reviewer has to decide".to_owned();
+            return Err(Error::Forbidden(message));
+        }
+        let vote = Vote {
+            seq: version.seq,
+            by: rights.caller.name.clone(),
+            approve: decision.approve,
+            reason: reason.clone(),
+            at: self.now(),
+        };
+        let votes = self.store().vote(&version.tenant, vote).await?;
+        let kind = if decision.approve { "approve" } else { "reject" };
+        metrics::counter!("switchboard_memory_reviews_total", "decision" => kind).increment(1);
+        let remark = format!("{kind} by {}: {reason}", rights.caller.name);
+        let noted = Change { remarks: vec![remark], ..nothing(version.seq) };
+        if !decision.approve {
+            let rejected = Change { state: Some(State::Rejected), ..noted };
+            self.store().change(None, &[rejected]).await?;
+            return Ok(Outcome { state: State::Rejected, missing: 0 });
+        }
+        let wanted = self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
+        let both = reason.starts_with(BOTH);
+        let agree = votes.iter().filter(|vote| {
+            vote.approve && vote.by != version.owner && vote.reason.starts_with(BOTH) == both
+        });
+        let people = agree.map(|vote| vote.by.as_str()).collect::<BTreeSet<_>>().len();
+        let missing = wanted.saturating_sub(u8::try_from(people).unwrap_or(u8::MAX));
+        if missing > 0 {
+            self.store().change(None, &[noted]).await?;
+            return Ok(Outcome { state: version.state, missing });
+        }
+        let approved = Change { state: Some(State::Active), ..noted };
+        self.approve(&version, approved, decision.manner).await?;
+        Ok(Outcome { state: State::Active, missing: 0 })
     }
+
+    /// The version that evidence names, if the caller may decide about it now.
+    async fn under_review(&self, rights: &Rights, evidence: &str) -> Result<Version, Error> {
+        let unknown = || Error::unknown("evidence", evidence.chars().take(80).collect::<String>());
+        let (unit, seq) = evidence.split_once('@').ok_or_else(unknown)?;
+        let seq: i64 = seq.parse().map_err(|_none| unknown())?;
+        let versions = self.store().load(&rights.caller.tenant, &[seq]).await?;
+        let found = versions.into_iter().find(|version| {
+            version.unit.as_str() == unit && rights.sees(version, &self.collections())
+        });
+        let version = found.ok_or_else(unknown)?;
+        if !rights.reviews(&version) {
+            let name = &version.draft.collection;
+            return Err(Error::Forbidden(format!("you are no reviewer of `{name}`")));
+        }
+        let waits = matches!(version.state, State::Held | State::Quarantined);
+        match &version.ended {
+            None if waits => Ok(version),
+            None => {
+                let state = gate::word(&version.state);
+                Err(Error::State(format!("`{evidence}` is {state}: there is nothing to decide")))
+            }
+            Some(ended) => {
+                let why = gate::word(&ended.why);
+                Err(Error::State(format!("`{evidence}` has ended ({why}): decide about what followed")))
+            }
+        }
+    }
+
+    /// Puts an approved version into use, and out of it what it takes the place of, in one transaction.
+    async fn approve(
+        &self,
+        version: &Version,
+        approved: Change,
+        manner: Manner,
+    ) -> Result<(), Error> {
+        let (tenant, now) = (&version.tenant, self.now());
+        let mut changes = vec![approved];
+        for old in self.in_use(tenant, &version.unit).await? {
+            changes.push(end(&old, End::Replaced, Some(&version.unit), now));
+        }
+        let superseded = version.draft.supersedes.iter().filter(|unit| **unit != version.unit);
+        for unit in superseded {
+            for old in self.in_use(tenant, unit).await? {
+                changes.push(end(&old, End::Superseded, Some(&version.unit), now));
+            }
+        }
+        let mut cuts = Vec::new();
+        let replaced = version.conflicts.iter().filter(|_| manner == Manner::Replace);
+        for unit in replaced.filter(|unit| version.draft.supersedes.as_ref() != Some(*unit)) {
+            for old in self.in_use(tenant, unit).await? {
+                let begins = version.valid_from.filter(|at| old.valid_from.is_none_or(|from| from < *at));
+                match begins {
+                    Some(at) => cuts.push(cut(&old, at, now)),
+                    None => changes.push(end(&old, End::Superseded, Some(&version.unit), now)),
+                }
+            }
+        }
+        let Some(((_, _, amend), _)) = cuts.split_first_mut() else {
+            return Ok(self.store().change(None, &changes).await?);
+        };
+        amend.also = changes;
+        let writes = cuts.into_iter().map(|(mut write, mut ruling, amend)| {
+            ruling.amend = Some(amend);
+            write.ruling = serde_json::to_string(&ruling).unwrap_or_default();
+            write
+        });
+        Ok(self.amend(writes.collect()).await?)
+    }
+}
+
+/// A version with an earlier end, as a write of the review's own.
+fn cut(old: &Version, at: Timestamp, now: Timestamp) -> (Write, Ruling, Amend) {
+    let mut draft = old.draft.clone();
+    draft.valid_to = Some(show(at));
+    let ruling = Ruling {
+        layer: old.layer,
+        origin: old.origin,
+        trust: old.trust.0,
+        arrived: now,
+        source_time: old.source_time,
+        valid_from: old.valid_from,
+        valid_to: Some(at),
+        digest: gate::digest(&draft),
+        amend: None,
+    };
+    let write = Write {
+        receipt: uuid::Uuid::now_v7().to_string(),
+        tenant: old.tenant.clone(),
+        caller: old.owner.clone(),
+        draft,
+        arrived: now,
+        ruling: String::new(),
+    };
+    (write, ruling, Amend { seq: old.seq, also: Vec::new() })
+}
+
+/// The reason as it is kept: redacted, and with what the reviewer wants to become of the others.
+fn reason(decision: &Decision) -> Result<String, Error> {
+    let text = decision.reason.trim();
+    let wrong = |reason: String| Err(Error::Argument { name: "reason", reason });
+    if text.is_empty() {
+        return wrong("is empty: say why, for those who ask later".to_owned());
+    }
+    if text.chars().count() > REASON || text.contains('\0') {
+        return wrong(format!("is longer than {REASON} characters, or holds NUL"));
+    }
+    let text = redact(text, &Rules::USUAL, &mut Names::of([text])).text;
+    let text = text.trim_start_matches(BOTH.trim_end()).trim_start().to_owned();
+    let both = decision.approve && decision.manner == Manner::KeepBoth;
+    Ok(if both { format!("{BOTH}{text}") } else { text })
 }

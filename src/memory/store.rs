@@ -2,11 +2,42 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio_util::task::TaskTracker;
+
+pub use sqlite::Config as SqliteConfig;
 
 use super::scope::Scope;
 use super::unit::{Draft, Ended, Entity, State, UnitId, Version};
+
+/// Where the memory is kept: the key `kind` names the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Config {
+    /// `sqlite`, the default: one file.
+    Sqlite(SqliteConfig),
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::Sqlite(SqliteConfig::default())
+    }
+}
+
+/// Opens the store that the configuration names; what it does in the background, it does under
+/// `tasks`.
+pub async fn open(config: &Config, _tasks: &TaskTracker) -> Result<Arc<dyn Store>, Error> {
+    match config {
+        Config::Sqlite(config) => Ok(Arc::new(sqlite::Sqlite::open(config).await?)),
+    }
+}
 
 /// A write that was acknowledged and not yet worked on. It is on the disk when [`Store::accept`]
 /// returns.
@@ -359,10 +390,27 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Keeps a vote; a second one of the same person takes the place of the first. Gives all votes on
     /// that version.
     async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error>;
+    /// The votes on a version, oldest first.
+    async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error>;
     /// Removes every version of a unit and all that was made of it, for ever, on every axis.
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;
-    /// Chunks of versions that have not ended without a vector of this model, oldest first.
-    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error>;
+    /// Versions that have not ended, of one tenant or of all, in these states (none for all), in the
+    /// order of their `seq`, after this one; whatever their validity.
+    async fn walk(
+        &self,
+        tenant: Option<&str>,
+        states: &[State],
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error>;
+    /// Chunks of versions that have not ended without a vector of this model, oldest first; but those
+    /// of the collections `without` vectors.
+    async fn bare(
+        &self,
+        model: &str,
+        without: &[String],
+        limit: usize,
+    ) -> Result<Vec<Bare>, Error>;
     /// Keeps vectors of chunks that are still there.
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
     /// Removes vectors of other models; answers how many.

@@ -2,11 +2,27 @@
 //! check, chunks, vectors, store) is worked off behind, in the order of arrival for each source id, and
 //! goes on where it stopped after a kill. Whether a caller may write at all was decided before.
 
+mod amend;
+mod clock;
+mod cover;
+mod forget;
+mod inbox;
+mod intake;
+mod lineage;
+mod lookup;
+mod prepare;
+mod round;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod vectors;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,9 +30,15 @@ use super::collection::Collections;
 use super::embed::Embedder;
 use super::fault::Error;
 use super::rights::Rights;
-use super::store::{Receipt, Store};
-use super::unit::{Draft, UnitId};
+use super::store::{Receipt, Stage, Store};
+use super::upkeep;
+use super::unit::Draft;
 use crate::config::duration;
+use clock::Clock;
+use inbox::Inbox;
+use vectors::Vectors;
+
+pub(super) use settle::{active, end, nothing};
 
 /// How much may wait, and how it is worked off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -58,6 +80,8 @@ pub struct Parts {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// The collections in force; swapped when the policies folder changed.
     pub collections: Arc<ArcSwap<Collections>>,
+    /// When upkeep runs, and on what.
+    pub upkeep: upkeep::Config,
     /// Where the work in the background runs.
     pub tasks: TaskTracker,
     /// Ends it; what was acknowledged waits for the next start then.
@@ -74,13 +98,37 @@ pub struct Writing {
 struct Inner {
     parts: Parts,
     config: Config,
+    clock: Clock,
+    inbox: Inbox,
+    vectors: Vectors,
+    /// Something was accepted.
+    arrived: Notify,
+    /// Counts settled batches, for those who wait for a receipt.
+    settled: watch::Sender<u64>,
+    /// Held while what is known of units is read and changed by it.
+    order: Mutex<()>,
 }
 
 impl Writing {
     /// Begins to work off what waits, and to take more.
     pub async fn start(parts: Parts, config: Config) -> Result<Self, Error> {
-        let inner = Inner { parts, config };
-        Ok(Self { inner: Arc::new(inner) })
+        let (inbox, latest) = Inbox::open(&config, parts.store.as_ref()).await?;
+        let (tasks, vectors) = (parts.tasks.clone(), Vectors::new(parts.embedder.clone()));
+        let inner = Arc::new(Inner {
+            parts,
+            config,
+            clock: Clock::after(latest),
+            inbox,
+            vectors,
+            arrived: Notify::new(),
+            settled: watch::Sender::new(0),
+            order: Mutex::new(()),
+        });
+        tasks.spawn(round::run(Arc::clone(&inner)));
+        tasks.spawn(vectors::run(Arc::clone(&inner)));
+        let writing = Self { inner };
+        tasks.spawn(upkeep::run(writing.clone()));
+        Ok(writing)
     }
 
     /// Takes drafts of one caller, in this order; each is acknowledged, and then survives a kill, or
@@ -91,8 +139,17 @@ impl Writing {
         drafts: Vec<Draft>,
         wait: Option<Duration>,
     ) -> Vec<Result<Receipt, Error>> {
-        let _ = (rights, wait);
-        drafts.into_iter().map(|_| Err(super::store::Error::Closed.into())).collect()
+        let mut answers = self.inner.take(rights, drafts).await;
+        if let Some(wait) = wait {
+            let until = tokio::time::Instant::now() + wait.min(self.inner.config.longest_wait);
+            for receipt in answers.iter_mut().filter_map(|answer| answer.as_mut().ok()) {
+                // The write is acknowledged in any case.
+                if let Ok(Some(last)) = self.inner.watch(receipt, until).await {
+                    *receipt = last;
+                }
+            }
+        }
+        answers
     }
 
     /// What became of a write of this caller, or, for a reviewer, of anybody's in the tenant; waits
@@ -103,19 +160,67 @@ impl Writing {
         id: &str,
         wait: Option<Duration>,
     ) -> Result<Receipt, Error> {
-        let _ = (rights, wait);
-        Err(Error::unknown("receipt", id))
+        let unknown = || Error::unknown("receipt", id);
+        let tenant = &rights.caller.tenant;
+        let receipt = self.store().receipt(tenant, id).await?.ok_or_else(unknown)?;
+        if receipt.caller != rights.caller.name && rights.review.is_empty() {
+            return Err(unknown());
+        }
+        let Some(wait) = wait else { return Ok(receipt) };
+        let until = tokio::time::Instant::now() + wait.min(self.inner.config.longest_wait);
+        Ok(self.inner.watch(&receipt, until).await?.unwrap_or(receipt))
     }
 
-    /// Hides a unit from now on (its history stays), or, with `erase`, removes every version of it
-    /// for ever, on every axis. One's own, or as a reviewer anybody's in the tenant. Gives the number
-    /// of versions.
-    pub async fn forget(&self, rights: &Rights, unit: &UnitId, erase: bool) -> Result<u64, Error> {
-        let _ = (rights, erase);
-        Err(Error::unknown("unit", unit))
+    /// Waits until nothing waits to be worked on, for tests and tools that write much.
+    pub async fn settled(&self) {
+        let mut changes = self.inner.settled.subscribe();
+        while self.inner.inbox.waiting() > 0 {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     pub(super) fn store(&self) -> &dyn Store {
         self.inner.parts.store.as_ref()
+    }
+
+    pub(super) fn collections(&self) -> Arc<Collections> {
+        self.inner.parts.collections.load_full()
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.inner.parts
+    }
+
+    /// Nothing else changes units while this is held.
+    pub(super) async fn order(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.order.lock().await
+    }
+
+    pub(super) fn now(&self) -> jiff::Timestamp {
+        self.inner.clock.now()
+    }
+}
+
+impl Inner {
+    /// The receipt of a write once it has come to its last stage, or how far it is at `until`.
+    async fn watch(
+        &self,
+        receipt: &Receipt,
+        until: tokio::time::Instant,
+    ) -> Result<Option<Receipt>, Error> {
+        let mut changes = self.settled.subscribe();
+        loop {
+            changes.borrow_and_update();
+            let now = self.parts.store.receipt(&receipt.tenant, &receipt.id).await?;
+            if now.as_ref().is_none_or(|now| now.stage != Stage::Accepted) {
+                return Ok(now);
+            }
+            let changed = tokio::time::timeout_at(until, changes.changed()).await;
+            if !matches!(changed, Ok(Ok(()))) {
+                return Ok(now);
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Number;
 
 use super::{Access, Collection, Field, Form};
 use crate::decimal;
+use crate::mask::Kind;
 use crate::memory::unit::Origin;
 
 /// Tokens of a chunk, least and most.
@@ -34,6 +35,11 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
         }
     }
     true
+}
+
+/// A kind of value that is redacted, by its name.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| crate::memory::gate::word(kind) == name)
 }
 
 /// What is wrong with a declaration: key and message.
@@ -75,6 +81,12 @@ pub(super) fn check(one: &Collection) -> Vec<(String, String)> {
     }
     if !CHUNK.contains(&one.chunk_tokens) {
         say("chunk_tokens", format!("{} is not from 256 to 512", one.chunk_tokens));
+    }
+    for (at, name) in one.redact.iter().flatten().enumerate() {
+        if kind(name).is_none() {
+            let known = Kind::ALL.map(|kind| crate::memory::gate::word(&kind)).join("`, `");
+            say(&format!("redact[{at}]"), format!("`{name}` is no kind; known are `{known}`"));
+        }
     }
     check_trust(one, &mut say);
     check_fields(one, &mut say);

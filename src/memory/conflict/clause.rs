@@ -1,0 +1,339 @@
+//! Reads a text as clauses, each with its words, quantities, dates and whether it denies: a text in,
+//! [`Clause`]s out. It knows words, no grammar.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::lexicon::{self, Word};
+use super::measure;
+use super::number::{self, Day};
+
+/// Clauses of a text that are read.
+const CLAUSES: usize = 96;
+/// Bytes of a text that are read.
+const BYTES: usize = 32 << 10;
+/// Marks that stand for phrases of bounds.
+const MOST: char = '\u{e000}';
+const LEAST: char = '\u{e001}';
+const NEARLY: char = '\u{e002}';
+/// The same behind the number.
+const OR_LESS: char = '\u{e003}';
+const OR_MORE: char = '\u{e004}';
+const OR_SO: char = '\u{e005}';
+
+/// How a number bounds what it is said of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    Exact,
+    Most,
+    Least,
+    Nearly,
+}
+
+/// A number with what it counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Quantity {
+    /// Least and most: equal but for a range.
+    pub(super) range: (f64, f64),
+    pub(super) dimension: String,
+    pub(super) bound: Bound,
+}
+
+/// A statement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Clause {
+    pub(super) words: BTreeSet<String>,
+    pub(super) quantities: Vec<Quantity>,
+    pub(super) days: Vec<Day>,
+    pub(super) clocks: Vec<u32>,
+    pub(super) denies: bool,
+    /// Holds only sometimes.
+    pub(super) when: bool,
+    pub(super) excepts: bool,
+    pub(super) text: String,
+}
+
+fn rule(text: &str) -> Option<Regex> {
+    Regex::new(text).ok()
+}
+
+static AMPS: LazyLock<Option<Regex>> = LazyLock::new(|| rule(r"(\d)\s*A\b"));
+static AT_MOST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(r"\b(?:(?:must|may|shall|should|can|do|does|will)? ?(?:not|never|cannot) (?:to )?exceed(?:ing)?|no more than|not more than|no longer than|no later than|at most|up to|not over|less than|fewer than|maximum of|max\. of)\b|[≤<]=?|不得超过|不能超过|不应超过|不超过|不高于|不得高于|不大于|不多于|不长于|至多|最多|低于|少于|小于")
+});
+static AT_LEAST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(r"\b(?:no less than|not less than|no fewer than|at least|minimum of|more than|not below|over)\b|[≥>]=?|不得少于|不得低于|不少于|不低于|不小于|不短于|至少|最少|起码|高于|超过|多于|大于")
+});
+static ABOUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(r"\b(?:approximately|approx\.?|about|around|roughly|circa|nearly|almost)\b|大约|大概|约为|约|≈")
+});
+static BEHIND: LazyLock<[(Option<Regex>, char); 3]> = LazyLock::new(|| {
+    [
+        (rule(r"\bor (?:less|fewer|below|lower|under)\b|以内|之内|以下|及以下"), OR_LESS),
+        (rule(r"\bor (?:more|above|higher|over|longer)\b|以上|及以上|起步"), OR_MORE),
+        (rule(r"\bor so\b|左右|上下"), OR_SO),
+    ]
+});
+static ENDS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| rule(r"[。！？!?；;\n]|\.(?:\s|$)|[,，]\s|，|\bbut\b|\bwhereas\b|但是|但|而"));
+static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(r"^(?:[a-z]+[-_/]?\d[a-z0-9]*(?:[-_/.][a-z0-9]+)*|\d+[a-z]+\d[a-z0-9-]*|[a-z]{1,6}-[a-z]*\d[a-z0-9-]*)")
+});
+static NUMBER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| rule(r"^[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"));
+static TO: LazyLock<Option<Regex>> = LazyLock::new(|| rule(r"^\s*(?:-|–|—|~|～|至|到|to\b|and\b|和)\s*"));
+static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(r"(?:\b(?:step|chapter|section|version|ver|no|nr|number|figure|fig|table|page|item|line|room|floor|level|phase|class|type|zone|station|gate|part|building|model|error|code|art|article|clause)\.?\s*#?|第|版本|编号|型号|错误|代码|楼|#)\s*$")
+});
+
+/// A text with even letters, and phrases of bounds as marks.
+fn even(text: &str) -> String {
+    let text = text.get(..text.floor_char_boundary(BYTES)).unwrap_or(text);
+    let mut text = crate::mask::folded(text);
+    let replace = |text: &str, rule: &LazyLock<Option<Regex>>, with: &str| match rule.as_ref() {
+        Some(rule) => rule.replace_all(text, with).into_owned(),
+        None => text.to_owned(),
+    };
+    text = replace(&text, &AMPS, "${1} amps ").to_lowercase().replace('\u{2019}', "'");
+    text = replace(&text, &AT_MOST, &format!(" {MOST} "));
+    text = replace(&text, &AT_LEAST, &format!(" {LEAST} "));
+    text = replace(&text, &ABOUT, &format!(" {NEARLY} "));
+    for (rule, mark) in BEHIND.iter() {
+        if let Some(rule) = rule {
+            text = rule.replace_all(&text, format!(" {mark} ")).into_owned();
+        }
+    }
+    text
+}
+
+/// The clauses of a text.
+pub(super) fn clauses(text: &str) -> Vec<Clause> {
+    let text = even(text);
+    let Some(ends) = ENDS.as_ref() else { return Vec::new() };
+    let mut all: Vec<Clause> = Vec::new();
+    let (mut start, mut condition) = (0, None::<Clause>);
+    let stops = ends.find_iter(&text).map(|found| (found.start(), found.end(), found.as_str()));
+    let stops: Vec<(usize, usize, &str)> =
+        stops.chain([(text.len(), text.len(), ".")]).collect();
+    for (at, end, mark) in stops {
+        let mut clause = read(text.get(start..at).unwrap_or_default());
+        start = end;
+        let goes_on = mark.starts_with([',', '，']);
+        if let Some(before) = condition.take() {
+            clause.words.extend(before.words.iter().cloned());
+            clause.when |= before.when;
+            clause.excepts |= before.excepts;
+        }
+        let states = !clause.quantities.is_empty() || !clause.days.is_empty() || !clause.clocks.is_empty();
+        // "When it is hot, ..." belongs to what follows, and so does a subject without a statement.
+        if goes_on && (clause.when || !states) {
+            let mut carried = clause.clone();
+            carried.denies = false;
+            condition = Some(carried);
+        }
+        if !clause.words.is_empty() || states {
+            all.push(clause);
+        }
+        if all.len() >= CLAUSES {
+            break;
+        }
+    }
+    all
+}
+
+/// The words of a name or a title.
+pub(super) fn words(text: &str) -> BTreeSet<String> {
+    read(&even(text)).words
+}
+
+/// Reads one clause on its way.
+struct Reader {
+    clause: Clause,
+    bound: Bound,
+    /// A number whose unit did not follow: what comes next is what it counts.
+    counts: Option<usize>,
+}
+
+fn read(text: &str) -> Clause {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut reader = Reader { clause: Clause::default(), bound: Bound::Exact, counts: None };
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let before = text.get(..at).unwrap_or_default();
+        at += reader.step(before, rest, &stemmer).max(1);
+        at = text.ceil_char_boundary(at);
+    }
+    reader.clause.text = text.trim().chars().map(show).take(120).collect();
+    reader.clause
+}
+
+fn show(c: char) -> char {
+    match c {
+        MOST | OR_LESS => '≤',
+        LEAST | OR_MORE => '≥',
+        NEARLY | OR_SO => '≈',
+        other => other,
+    }
+}
+
+impl Reader {
+    /// Takes what stands at the beginning of `rest`; gives its bytes.
+    fn step(&mut self, before: &str, rest: &str, stemmer: &Stemmer) -> usize {
+        let Some(first) = rest.chars().next() else { return 0 };
+        let inside = before.ends_with(|c: char| c.is_ascii_alphanumeric());
+        match first {
+            MOST => self.bound = Bound::Most,
+            LEAST => self.bound = Bound::Least,
+            NEARLY => self.bound = Bound::Nearly,
+            OR_LESS => self.behind(Bound::Most),
+            OR_MORE => self.behind(Bound::Least),
+            OR_SO => self.behind(Bound::Nearly),
+            '0'..='9' | '-' | '−' if !inside => return self.digits(before, rest),
+            'a'..='z' if !inside => return self.latin(rest, stemmer),
+            '\u{4e00}'..='\u{9fff}' => return self.han(rest),
+            _ => {}
+        }
+        first.len_utf8()
+    }
+
+    /// A bound behind its number.
+    fn behind(&mut self, bound: Bound) {
+        if let Some(last) = self.clause.quantities.last_mut() {
+            last.bound = bound;
+        }
+    }
+
+    fn digits(&mut self, before: &str, rest: &str) -> usize {
+        if let Some((day, length)) = number::day(rest) {
+            self.clause.days.push(day);
+            return length;
+        }
+        if let Some((minute, length)) = number::clock(rest) {
+            self.clause.clocks.push(minute);
+            return length;
+        }
+        if let Some(code) = CODE.as_ref().and_then(|rule| rule.find(rest)) {
+            self.clause.words.insert(code.as_str().to_owned());
+            return code.end();
+        }
+        let Some((value, length)) = plain(rest) else { return 1 };
+        if NAMED.as_ref().is_some_and(|rule| rule.is_match(before)) {
+            self.clause.words.insert(format!("#{value}"));
+            return length;
+        }
+        self.number(value, length, rest)
+    }
+
+    /// A number, the second of a range, and its unit.
+    fn number(&mut self, value: f64, length: usize, rest: &str) -> usize {
+        let (mut range, mut end) = ((value, value), length);
+        let behind = |end: usize| rest.get(end..).unwrap_or_default();
+        let skip = |text: &str| text.len() - text.trim_start().len();
+        let gap = |end: usize| end + skip(behind(end));
+        let mut unit = measure::unit(behind(gap(end)));
+        let mut unit_at = gap(end);
+        let after = unit.map_or(end, |(_, length)| unit_at + length);
+        if let Some(to) = TO.as_ref().and_then(|rule| rule.find(behind(after)))
+            && let Some((second, length)) = plain(behind(after + to.end()))
+            && second >= value
+        {
+            range.1 = second;
+            end = after + to.end() + length;
+            unit_at = gap(end);
+            unit = measure::unit(behind(unit_at)).or(unit.filter(|_| false)).or(unit);
+        }
+        let known = unit.and_then(|(name, length)| {
+            let low = measure::measure(range.0, name)?;
+            let high = measure::measure(range.1, name)?;
+            let written = behind(unit_at).starts_with(name);
+            Some(((low.value, high.value), low.dimension, if written { unit_at + length } else { end }))
+        });
+        let bound = std::mem::replace(&mut self.bound, Bound::Exact);
+        let (range, dimension, end) = known.unwrap_or((range, String::new(), end));
+        if dimension.is_empty() {
+            self.counts = Some(self.clause.quantities.len());
+        }
+        self.clause.quantities.push(Quantity { range, dimension, bound });
+        end
+    }
+
+    fn latin(&mut self, rest: &str, stemmer: &Stemmer) -> usize {
+        if let Some((day, length)) = number::day(rest) {
+            self.clause.days.push(day);
+            return length;
+        }
+        if let Some(code) = CODE.as_ref().and_then(|rule| rule.find(rest)) {
+            self.clause.words.insert(code.as_str().to_owned());
+            return code.end();
+        }
+        let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '\'')).unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default().trim_end_matches("'s");
+        if let Some(value) = number::spelled(word) {
+            return self.number(value, end, rest);
+        }
+        match lexicon::word(word) {
+            Some(known) => self.word(known),
+            None => self.content(stemmer.stem(word).into_owned()),
+        }
+        end
+    }
+
+    /// A run of Chinese, known words first; what is between them stays one word.
+    fn han(&mut self, rest: &str) -> usize {
+        if let Some((value, length)) = number::numeral(rest) {
+            let behind = rest.get(length..).unwrap_or_default();
+            let counted = behind.starts_with(['个', '台', '只', '件', '次', '名', '位', '份']);
+            if counted || measure::unit(behind).is_some_and(|(name, _)| !name.is_ascii()) {
+                return self.number(value, length, rest);
+            }
+        }
+        if let Some((name, word)) = lexicon::first(rest) {
+            self.word(word);
+            return name.len();
+        }
+        let mut end = 0;
+        for (at, c) in rest.char_indices() {
+            let tail = rest.get(at..).unwrap_or_default();
+            if !('\u{4e00}'..='\u{9fff}').contains(&c) || (at > 0 && lexicon::first(tail).is_some()) {
+                break;
+            }
+            end = at + c.len_utf8();
+        }
+        self.content(rest.get(..end).unwrap_or_default().to_owned());
+        end
+    }
+
+    fn word(&mut self, word: Word) {
+        match word {
+            Word::Stop => {}
+            Word::Is(name) => self.content(name.to_owned()),
+            Word::Not => self.clause.denies ^= true,
+            Word::IsNot(name) => {
+                self.clause.denies ^= true;
+                self.content(name.to_owned());
+            }
+            Word::When => self.clause.when = true,
+            Word::Except => self.clause.excepts = true,
+        }
+    }
+
+    fn content(&mut self, word: String) {
+        if let Some(at) = self.counts.take()
+            && let Some(quantity) = self.clause.quantities.get_mut(at)
+        {
+            quantity.dimension = format!("count of {word}");
+        }
+        // A bound belongs to the number right behind it.
+        self.bound = Bound::Exact;
+        self.clause.words.insert(word);
+    }
+}
+
+fn plain(text: &str) -> Option<(f64, usize)> {
+    let found = NUMBER.as_ref()?.find(text)?;
+    let digits = found.as_str().replace(',', "").replace('−', "-");
+    Some((digits.parse().ok()?, found.end()))
+}

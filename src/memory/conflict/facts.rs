@@ -1,0 +1,91 @@
+//! Values of declared attributes, compared by what they are: numbers with their units, dates, yes and
+//! no, else text.
+
+use std::cmp::Ordering;
+
+use serde_json::Number;
+
+use super::measure::{self, Measure};
+use super::number;
+use crate::decimal;
+use crate::memory::collection::{Collection, Values};
+use crate::memory::gate::fold;
+use crate::memory::unit::{Draft, Fact};
+
+/// Relative difference that conversion between units can make.
+const ROUNDING: f64 = 1e-6;
+
+/// The first attribute of which the two state different values.
+pub(super) fn differ(one: &Draft, two: &Draft, collection: &Collection) -> Option<String> {
+    for fact in &one.facts {
+        let Some(attribute) = collection.attributes.get(&fact.attribute) else { continue };
+        if attribute.values != Values::One {
+            continue;
+        }
+        let about = |other: &&Fact| {
+            other.attribute == fact.attribute && fold(&other.entity) == fold(&fact.entity)
+        };
+        let tolerance = attribute.tolerance.parse().unwrap_or_default();
+        let others: Vec<&Fact> = two.facts.iter().filter(about).collect();
+        let agrees = others.iter().any(|other| same(fact, other, tolerance));
+        if let Some(other) = others.first().filter(|_| !agrees) {
+            return Some(format!(
+                "`{}` of `{}` is `{}` here and `{}` there",
+                fact.attribute,
+                fact.entity,
+                spell(fact),
+                spell(other)
+            ));
+        }
+    }
+    None
+}
+
+fn spell(fact: &Fact) -> String {
+    format!("{} {}", fact.value, fact.unit).trim().to_owned()
+}
+
+/// Whether two facts give the same value.
+fn same(one: &Fact, two: &Fact, tolerance: f64) -> bool {
+    match (measured(one), measured(two)) {
+        (Some(left), Some(right)) => return equal(one, two, (&left, &right), tolerance),
+        (None, None) => {}
+        _ => return false,
+    }
+    if let (Some(left), Some(right)) = (number::date(&one.value), number::date(&two.value)) {
+        return left == right;
+    }
+    if let (Some(left), Some(right)) = (truth(&one.value), truth(&two.value)) {
+        return left == right;
+    }
+    fold(&one.value) == fold(&two.value) && fold(&one.unit) == fold(&two.unit)
+}
+
+/// The value as a number, with its unit: in its own field, or behind the number.
+fn measured(fact: &Fact) -> Option<Measure> {
+    measure::parse(format!("{} {}", fact.value.trim(), fact.unit.trim()).trim())
+}
+
+fn equal(one: &Fact, two: &Fact, (left, right): (&Measure, &Measure), tolerance: f64) -> bool {
+    if left.dimension != right.dimension {
+        return false;
+    }
+    // Numbers in one unit are compared exactly, however long they are.
+    let exact = |fact: &Fact| fact.value.trim().parse::<Number>().ok();
+    if tolerance == 0.0
+        && left.unit == right.unit
+        && let (Some(left), Some(right)) = (exact(one), exact(two))
+    {
+        return decimal::compare(&left, &right) == Ordering::Equal;
+    }
+    let most = left.value.abs().max(right.value.abs());
+    (left.value - right.value).abs() <= most * tolerance.max(ROUNDING)
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match fold(text).as_str() {
+        "true" | "yes" | "on" | "是" | "有" | "支持" => Some(true),
+        "false" | "no" | "off" | "否" | "不是" | "无" | "没有" | "不支持" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! Labelled pairs, and single rules.

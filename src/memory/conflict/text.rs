@@ -1,0 +1,172 @@
+//! Statements of two texts about the same thing, held against each other. Two are compared only where
+//! they use the same words, but for a modifier that changes nothing: what one says more makes it
+//! another statement, and so does a condition.
+
+use std::collections::BTreeSet;
+
+use super::clause::{Bound, Clause, Quantity, clauses, words};
+use super::lexicon::{DATED, NEUTRAL};
+use crate::memory::unit::Draft;
+
+/// Relative difference up to which two numbers are the same, and with `about` in front.
+const SAME: f64 = 0.005;
+const NEARLY: f64 = 0.1;
+
+/// The statements in the text of a unit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::memory) struct Reading {
+    clauses: Vec<Clause>,
+}
+
+impl Reading {
+    /// Reads text and value of a draft.
+    pub(in crate::memory) fn of(draft: &Draft) -> Self {
+        let mut all = clauses(&draft.text);
+        all.extend(clauses(&draft.value));
+        all.retain(|clause| !clause.excepts);
+        Self { clauses: all }
+    }
+
+    /// Whether there is nothing to compare.
+    pub(in crate::memory) const fn is_empty(&self) -> bool {
+        self.clauses.is_empty()
+    }
+
+    /// In what the text of `two` contradicts this reading, of `one`.
+    pub(super) fn against(&self, one: &Draft, two: &Draft) -> Option<String> {
+        let other = Self::of(two);
+        let context = context(one, two);
+        for left in &self.clauses {
+            for right in &other.clauses {
+                let Some(what) = clash(left, right, &context) else { continue };
+                // A text that says both is not held against one of them.
+                let settled = other.clauses.iter().any(|more| agrees(left, more, &context))
+                    || self.clauses.iter().any(|more| agrees(right, more, &context));
+                if !settled {
+                    return Some(format!("{what}: `{}` here, `{}` there", left.text, right.text));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Words that both speak of anyway: titles and entities.
+fn context(one: &Draft, two: &Draft) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for draft in [one, two] {
+        all.extend(words(&draft.key));
+        for entity in &draft.entities {
+            all.extend(words(&entity.value));
+            all.extend(words(&entity.kind));
+        }
+    }
+    all
+}
+
+/// Whether two clauses state something about the same property.
+fn comparable(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> bool {
+    if one.when != two.when {
+        return false;
+    }
+    let extra = |left: &Clause, right: &Clause| -> Vec<String> {
+        let more = left.words.difference(&right.words).filter(|word| !context.contains(*word));
+        more.cloned().collect()
+    };
+    let (left, right) = (extra(one, two), extra(two, one));
+    let neutral = |words: &[String]| words.iter().all(|word| NEUTRAL.contains(&word.as_str()));
+    if !neutral(&left) || !neutral(&right) || !(left.is_empty() || right.is_empty()) {
+        return false;
+    }
+    let shared = one.words.intersection(&two.words).any(|word| !context.contains(word));
+    let bare = |clause: &Clause| clause.words.iter().all(|word| context.contains(word));
+    // Of one thing, words of its title can be the property.
+    let titled = one.words.intersection(&two.words).next().is_some();
+    shared || titled || (bare(one) && bare(two))
+}
+
+fn clash(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> Option<&'static str> {
+    if !comparable(one, two, context) {
+        return None;
+    }
+    if let Some(differ) = numbers(one, two) {
+        let same_sense = one.denies == two.denies;
+        return (differ && same_sense).then_some("another number");
+    }
+    if times(one, two) == Some(false) {
+        return (one.denies == two.denies).then_some("another date or time");
+    }
+    let plain = |clause: &Clause| clause.quantities.is_empty() == one.quantities.is_empty();
+    let said = one.words.intersection(&two.words).any(|word| !context.contains(word));
+    (one.denies != two.denies && plain(two) && said).then_some("one denies what the other states")
+}
+
+/// Whether a clause says the same as another.
+fn agrees(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> bool {
+    comparable(one, two, context)
+        && one.denies == two.denies
+        && numbers(one, two) != Some(true)
+        && times(one, two) != Some(false)
+        && one.quantities.len() == two.quantities.len()
+        && one.days.len() == two.days.len()
+        && one.clocks.len() == two.clocks.len()
+}
+
+/// Whether quantities of the same dimension differ; `None` where there are none to compare, or all are
+/// the same and a denial may still differ.
+fn numbers(one: &Clause, two: &Clause) -> Option<bool> {
+    let of = |clause: &Clause, dimension: &str| -> Vec<Quantity> {
+        clause.quantities.iter().filter(|one| one.dimension == dimension).cloned().collect()
+    };
+    let mut compared = false;
+    for quantity in &one.quantities {
+        let (left, right) = (of(one, &quantity.dimension), of(two, &quantity.dimension));
+        if left.len() != right.len() {
+            // One side counts more things: what belongs to what is not known.
+            return Some(false);
+        }
+        compared = true;
+        if left.iter().zip(&right).any(|(left, right)| differ(left, right)) {
+            return Some(true);
+        }
+    }
+    if compared || one.quantities.len() == two.quantities.len() { None } else { Some(false) }
+}
+
+fn differ(one: &Quantity, two: &Quantity) -> bool {
+    let near = if one.bound == Bound::Nearly || two.bound == Bound::Nearly { NEARLY } else { SAME };
+    let slack = |left: f64, right: f64| near * left.abs().max(right.abs()) + f64::EPSILON;
+    let apart = |left: f64, right: f64| right - left > slack(left, right);
+    let ((low, high), (least, most)) = (one.range, two.range);
+    match (one.bound, two.bound) {
+        (Bound::Most, Bound::Most) | (Bound::Least, Bound::Least) => {
+            apart(high, most) || apart(most, high)
+        }
+        (Bound::Most, Bound::Least) => apart(high, least),
+        (Bound::Least, Bound::Most) => apart(most, low),
+        (Bound::Most, _) => apart(high, least),
+        (_, Bound::Most) => apart(most, low),
+        (Bound::Least, _) => apart(most, low),
+        (_, Bound::Least) => apart(high, least),
+        _ => {
+            let inside = !apart(low, least) && !apart(most, high);
+            let around = !apart(least, low) && !apart(high, most);
+            !inside && !around
+        }
+    }
+}
+
+/// Whether dates and clock times are the same; `None` where there are none to compare.
+fn times(one: &Clause, two: &Clause) -> Option<bool> {
+    let dated = |clause: &Clause| clause.words.iter().any(|word| DATED.contains(&word.as_str()));
+    if !dated(one) || !dated(two) {
+        return None;
+    }
+    let days = !one.days.is_empty() && one.days.len() == two.days.len();
+    let clocks = !one.clocks.is_empty() && one.clocks.len() == two.clocks.len();
+    let same_days = one.days.iter().zip(&two.days).all(|(left, right)| left.agrees(right));
+    match (days, clocks) {
+        (false, false) => None,
+        _ => Some((!days || same_days) && (!clocks || one.clocks == two.clocks)),
+    }
+}

@@ -1,0 +1,101 @@
+//! What can be told of a write from itself alone: whether it reads like instructions to a model, its
+//! chunks, and the statements in its text. Takes time with the length of its texts.
+
+use std::sync::Arc;
+
+use crate::memory::chunk::chunk;
+use crate::memory::collection::Collection;
+use crate::memory::conflict::Reading;
+use crate::memory::gate::{Ruling, word};
+use crate::memory::guard::{self, judge};
+use crate::memory::store::{Chunk, Write};
+use crate::memory::unit::{Draft, Origin};
+
+/// Bytes that are judged at a time, and those that two such pieces have in common.
+const WINDOW: usize = 256 << 10;
+const OVERLAP: usize = 4 << 10;
+
+/// A write with all that it says itself.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) write: Write,
+    pub(super) ruling: Ruling,
+    pub(super) collection: Arc<Collection>,
+    /// Why it is to be quarantined; empty when it is not.
+    pub(super) suspicions: Vec<String>,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) reading: Reading,
+}
+
+/// Looks at a write; `None` when its ruling cannot be read, which is none that this program wrote.
+pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepared> {
+    let ruling: Ruling = serde_json::from_str(&write.ruling).ok()?;
+    let tokens = usize::try_from(collection.chunk_tokens).unwrap_or_default();
+    let chunks = chunk(&write.draft, tokens, &collection.zone());
+    // A person decided about what is amended.
+    let amended = ruling.amend.is_some();
+    let suspicions = if amended { Vec::new() } else { suspicions(&write.draft, ruling.origin) };
+    let reading = if amended { Reading::default() } else { Reading::of(&write.draft) };
+    Some(Prepared { write, ruling, collection, suspicions, chunks, reading })
+}
+
+fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
+    let text = words(draft);
+    let mut found = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = text.floor_char_boundary(start + WINDOW);
+        let judgement = judge(text.get(start..end).unwrap_or_default(), asks(origin));
+        if judgement.hold {
+            found.extend(judgement.findings.iter().map(|finding| {
+                format!("reads like an instruction ({}): {}", word(&finding.rule), finding.excerpt)
+            }));
+        }
+        if end >= text.len() {
+            break;
+        }
+        start = text.floor_char_boundary(end.saturating_sub(OVERLAP));
+    }
+    found.sort();
+    found.dedup();
+    found.truncate(8);
+    found
+}
+
+const fn asks(origin: Origin) -> guard::Origin {
+    match origin {
+        Origin::Curator => guard::Origin::Curator,
+        Origin::Person => guard::Origin::Person,
+        Origin::Model => guard::Origin::Model,
+        Origin::Tool => guard::Origin::Tool,
+        Origin::File => guard::Origin::File,
+        Origin::Web => guard::Origin::Web,
+    }
+}
+
+/// Every text of a draft that a model may come to read.
+fn words(draft: &Draft) -> String {
+    let mut all = vec![draft.key.as_str(), &draft.text, &draft.value, &draft.speaker];
+    all.extend([draft.source.as_str(), &draft.source_id, &draft.group]);
+    all.extend(draft.triggers.iter().map(String::as_str));
+    all.extend(draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]));
+    all.extend(draft.facts.iter().flat_map(|one| {
+        [one.entity.as_str(), &one.attribute, &one.value, &one.unit]
+    }));
+    all.extend(draft.entities.iter().flat_map(|one| [one.kind.as_str(), &one.value]));
+    for table in &draft.tables {
+        all.push(&table.caption);
+        all.extend(table.columns.iter().chain(table.rows.iter().flatten()).map(String::as_str));
+    }
+    let members = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => vec![text.clone()],
+        serde_json::Value::Array(all) => {
+            all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let metadata: Vec<String> = draft.metadata.values().flat_map(members).collect();
+    all.extend(metadata.iter().map(String::as_str));
+    all.retain(|text| !text.is_empty());
+    all.join("\n")
+}

@@ -1,0 +1,1 @@
+//! The write path against a real store.
