@@ -27,6 +27,7 @@ command -v cargo >/dev/null || {
 deploy/packages.sh cc=build-essential jq=jq
 [ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/deploy/quickstart.sh" "$@"
 sandbox-images/build.sh
+deploy/model.sh
 echo "quickstart: building"
 cargo build --release --quiet --bin switchboard --example orders
 switchboard=$target/release/switchboard

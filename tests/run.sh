@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images postgres format lint tests client client-ts chaos escape)
+steps=(packages images postgres model format lint tests client client-ts chaos escape)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -110,6 +110,7 @@ shell=(bash -euo pipefail -c)
 step packages 600 "${shell[@]}" packages
 step images 900 sandbox-images/build.sh
 step postgres 300 "${shell[@]}" postgres
+step model 600 deploy/model.sh
 step format 60 cargo fmt --all --check
 step lint 1800 "${shell[@]}" lint
 step tests 2400 "${shell[@]}" tests

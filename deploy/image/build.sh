@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Builds the daemon's own image from nothing: the binary, the libraries it is linked with, the root
-# certificates and the default configuration. No shell, no package manager, no image registry.
+# certificates, the embedding model and the default configuration. No shell, no package manager, no
+# image registry.
 #
 #   deploy/image/build.sh [TAG]     default: switchboard:latest
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tag=${1:-switchboard:latest}
 
+model=${SWITCHBOARD_MODEL:-target/model}
+deploy/model.sh "$model"
 cargo build --release --quiet --bin switchboard
 binary=${CARGO_TARGET_DIR:-target}/release/switchboard
 work=$(mktemp -d)
@@ -20,6 +23,7 @@ ldd "$binary" | grep -o '/[^ ]*' | while read -r library; do
 done
 install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 install -D -m 644 deploy/switchboard.toml "$root/etc/switchboard/switchboard.toml"
+install -D -m 644 --target-directory "$root/usr/share/switchboard/model" "$model"/*
 install -d "$root/etc/switchboard/policies"
 printf 'hosts: files dns\n' >"$root/etc/nsswitch.conf"
 printf 'switchboard:x:10001:10001::/var/lib/switchboard:/nonexistent\n' >"$root/etc/passwd"

@@ -1,8 +1,22 @@
 //! Vectors of texts: texts in, one vector of length one for each out. A model in this process or an
 //! endpoint makes them; what they are kept in and compared with is the store's.
 
+mod answer;
+mod calibration;
+mod center;
+mod charmap;
 mod config;
+mod dial;
+mod engine;
 mod error;
+mod folder;
+mod key;
+mod local;
+mod normal;
+mod pieces;
+mod remote;
+mod tokenizer;
+mod vector;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -47,15 +61,22 @@ pub trait Embedder: Send + Sync + Debug {
     fn calibrate(&self, cosine: f32) -> f32;
 }
 
-/// Opens the embedder that is configured; `None` where there is to be none. What goes on beside the
-/// calls runs on `tasks`.
+/// Opens the embedder that is configured; `None` where there is to be none. Files
+/// of keys are read on `tasks`. Blocks for as long as a model in this process takes to load.
 pub fn open(config: &Config, tasks: &TaskTracker) -> Result<Option<Arc<dyn Embedder>>, Error> {
-    let _ = tasks;
-    match config.kind {
-        Kind::None => Ok(None),
-        Kind::Local | Kind::Endpoint => Err(Error::Config {
-            key: "memory.embedder.kind",
-            reason: "only `none` is there so far".to_owned(),
+    match (config.kind, &config.endpoint) {
+        (Kind::None, _) => Ok(None),
+        (Kind::Local, _) => Ok(Some(Arc::new(local::Local::open(&config.local)?))),
+        (Kind::Endpoint, Some(endpoint)) => {
+            Ok(Some(Arc::new(remote::Remote::open(endpoint, tasks)?)))
+        }
+        (Kind::Endpoint, None) => Err(Error::Config {
+            key: "memory.embedder.endpoint",
+            reason: "it is missing; the kind `endpoint` needs its `url`, `model` and `dimensions`"
+                .to_owned(),
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,8 +37,8 @@ pub struct Local {
     /// Folder with `model.onnx`, `tokenizer.json` and `model.toml`; default
     /// `/usr/share/switchboard/model`. `deploy/model.sh` obtains the default model.
     pub folder: PathBuf,
-    /// Threads that make vectors, each with texts of its own; default half of the cores, at least 1 and
-    /// at most 4. Questions go before passages.
+    /// Threads that make vectors, each with texts of its own; default the number of cores, at
+    /// most 4. As many again are there for questions, which go first.
     pub threads: Option<usize>,
 }
 
