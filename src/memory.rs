@@ -18,6 +18,7 @@ pub mod guard;
 pub mod instant;
 mod names;
 mod open;
+mod normal;
 pub mod place;
 mod question;
 pub mod recall;
@@ -41,6 +42,7 @@ pub use desk::{
 };
 pub use facade::{Listing, Memory, Which};
 pub use fault::{Error, Violation};
+pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};

@@ -8,7 +8,6 @@ mod entity;
 mod error;
 mod fuse;
 mod length;
-mod normal;
 mod post;
 mod rank;
 mod recency;
@@ -26,7 +25,6 @@ use tokio_util::task::TaskTracker;
 
 pub use config::{Config, Endpoint, Rerank};
 pub use error::Error;
-pub use normal::normal;
 pub(super) use post::Post;
 pub(super) use trace::Trace;
 
@@ -194,4 +192,4 @@ pub(super) fn check(question: &Question) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

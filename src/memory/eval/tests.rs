@@ -1,1 +1,116 @@
-//! Contexts under a budget.
+//! Reading of units and questions, counting.
+
+use std::time::Duration;
+
+use super::questions::{self, Labelled};
+use super::score::Tally;
+use super::{Report, plot, units};
+use crate::memory::{Compare, Question, Recalled};
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+#[test]
+fn lean_units_are_turns_in_the_order_of_the_file() {
+    let file = file(concat!(
+        "{\"id\":\"D1:1\",\"speaker\":\"Ana\",\"time\":\"1:56 pm on 8 May, 2023\",\"text\":\"Hi\"}\n\n",
+        "{\"id\":2,\"speaker\":\"Ben\",\"time\":\"2023-05-08\",\"text\":\"Hello\"}\n",
+        "{\"id\":\"x\",\"text\":\"no turn\",\"time\":\"some day\"}\n",
+    ));
+    let read = units::read(file.path()).unwrap();
+    let [first, second, third] = read.as_slice() else { panic!("{read:?}") };
+    assert_eq!(first.source_time.as_deref(), Some("2023-05-08T13:56:00Z"));
+    assert_eq!(first.group, second.group);
+    assert!(first.position < second.position);
+    assert_eq!(
+        (second.source_id.as_str(), second.source_time.as_deref()),
+        ("2", Some("2023-05-08T00:00:00Z"))
+    );
+    assert_eq!((third.group.as_str(), third.key.as_str(), third.position), ("", "some day", None));
+}
+
+#[test]
+fn a_wrong_line_is_named() {
+    let file = file("{\"id\":\"1\",\"text\":\"a\"}\n{\"id\":\"2\"}\n");
+    let error = units::read(file.path()).unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
+    let error = questions::read(file.path()).unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn questions_carry_dates_filters_and_places() {
+    let file = file(concat!(
+        "{\"id\":\"q\",\"text\":\"nearest\",\"as_of\":\"2024-02-01\",\"near\":{\"latitude\":30.5,",
+        "\"longitude\":114.3,\"types\":[\"store\"],\"metres\":500},\"filters\":[{\"field\":\"line\",",
+        "\"compare\":\"least\",\"values\":[2]}],\"relevant\":[\"a\"],\"note\":\"for people\"}\n",
+    ));
+    let all = questions::read(file.path()).unwrap();
+    let question = &all.first().unwrap().question;
+    assert_eq!(question.as_of, Some("2024-02-01T00:00:00Z".parse().unwrap()));
+    assert_eq!(question.filters.first().unwrap().compare, Compare::Least);
+    assert!(question.nearest.is_some() && question.spot.is_some());
+}
+
+fn labelled(id: &str, relevant: &[&str], never: &[&str]) -> Labelled {
+    let own = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    Labelled {
+        id: id.to_owned(),
+        language: "en".to_owned(),
+        kind: "-".to_owned(),
+        question: Question::default(),
+        relevant: own(relevant),
+        never: own(never),
+    }
+}
+
+fn answer(ids: &[&str]) -> Recalled {
+    let hit = |id: &&str| {
+        let mut version = crate::memory::recall::tests::version(1, "x");
+        version.draft.source_id = (*id).to_owned();
+        crate::memory::recall::tests::found(version)
+    };
+    Recalled { hits: ids.iter().map(hit).collect(), ..Recalled::default() }
+}
+
+#[test]
+fn recall_is_the_share_of_the_evidence_within_the_first_hits() {
+    let mut tally = Tally::default();
+    tally.add(
+        &labelled("1", &["a", "b"], &[]),
+        &answer(&["x", "a", "y", "z", "b"]),
+        Duration::ZERO,
+    );
+    tally.add(&labelled("2", &["c"], &["y"]), &answer(&["c", "y"]), Duration::ZERO);
+    tally.add(&labelled("3", &["d"], &[]), &answer(&[]), Duration::ZERO);
+    tally.add(&labelled("4", &[], &["q"]), &answer(&["q"]), Duration::ZERO);
+    let line = tally.line();
+    let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+    let [one, three, five, ..] = line.recall;
+    assert!(near(one, 1.0 / 3.0) && near(three, 1.5 / 3.0) && near(five, 2.0 / 3.0), "{line:?}");
+    assert!(near(line.mrr, 0.5), "{line:?}");
+    assert_eq!((line.questions, line.never), (4, 2));
+    assert_eq!(tally.violations.first().unwrap().unit, "y");
+}
+
+#[test]
+fn a_report_is_a_table_and_a_plot() {
+    let mut tally = Tally::default();
+    let questions = [labelled("1", &["a"], &[])];
+    tally.add(&questions[0], &answer(&["a"]), Duration::from_millis(3));
+    let mut report = Report::new(&questions, &tally, None);
+    report.top_k = vec![(1, 1.0), (50, 1.0)];
+    report.without = vec![(crate::memory::Sense::Words, tally.line())];
+    let table = report.to_string();
+    assert!(table.contains("R@10") && table.contains("without words"), "{table}");
+    let out = tempfile::NamedTempFile::new().unwrap();
+    plot::draw(&report, out.path()).unwrap();
+    let svg = std::fs::read_to_string(out.path()).unwrap();
+    assert!(
+        svg.contains("<svg") && svg.contains("without words") && svg.contains("polyline"),
+        "{svg}"
+    );
+}

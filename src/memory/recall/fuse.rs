@@ -8,21 +8,23 @@ use crate::memory::{Found, Hit, Score, Sense};
 
 /// What a trigger equal to the question adds: as much as all the others can together.
 pub(super) const TRIGGER: f64 = 0.5;
-/// What the best hit of full text adds. The proportion of words, vector and neighbours is tuned on
-/// conversations (`memory eval` with a sweep), half of them kept apart for the score.
-const WORDS: f64 = 0.18;
-/// What a vector adds whose calibrated similarity is 1.
-const VECTOR: f64 = 0.09;
-/// What neighbours add that have all of the question.
-const NEIGHBOUR: f64 = 0.15;
+/// What the best hit of full text adds, and a vector whose calibrated similarity is 1. That the two
+/// count alike, and neighbours half as much as what is lent, was tuned on conversations of the form of
+/// LoCoMo, one half of whose questions share words with their answers while the other half does not.
+const WORDS: f64 = 0.125;
+const VECTOR: f64 = 0.125;
 /// What a version adds that has all entities of the question.
-const ENTITY: f64 = 0.08;
+const ENTITY: f64 = 0.0625;
 /// What an equal image adds; a question with an image seldom has words.
-const IMAGE: f64 = 0.2;
-/// What part of its own score a version lends to its neighbours, by their distance.
-const LENT: [f64; 3] = [0.5, 0.3, 0.15];
+const IMAGE: f64 = 0.25;
+/// What neighbours add that all have the whole question.
+const NEIGHBOUR: f64 = 0.1875;
+/// What part of its own score a version lends to its neighbours to either side, by their distance.
+const LENT: [f64; 2] = [0.5, 0.25];
+/// All that one version can borrow.
+const LOAN: f64 = 1.5;
 /// Places in a group that a version lends to, to either side.
-pub(super) const SPAN: u32 = 3;
+pub(super) const SPAN: u32 = 2;
 
 /// One version that a layer found.
 #[derive(Debug, Clone)]
@@ -220,7 +222,7 @@ impl Sheet {
         let mut lent: Vec<(i64, f64)> = lent.into_iter().collect();
         lent.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         for (rank, (seq, raw)) in lent.into_iter().enumerate() {
-            let even = raw.min(1.0);
+            let even = (raw / LOAN).min(1.0);
             let score = Score {
                 sense: Sense::Neighbour,
                 raw,

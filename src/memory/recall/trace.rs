@@ -4,8 +4,9 @@
 use std::time::Instant;
 
 use super::fuse::{Candidate, Reading, Sheet};
-use super::{Error, Recall, config, entity, normal, wanted};
+use super::{Error, Recall, config, entity, wanted};
 use crate::memory::embed::Role;
+use crate::memory::normal;
 use crate::memory::{
     Ask, Asked, Found, Hit, Question, Recalled, Recollection, Scope, Sense, StoreError, THRESHOLD,
 };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::super::normal;
 use super::Reranker;
 use crate::memory::embed::{Embedder, Role};
+use crate::memory::normal;
 use crate::memory::{Ask, Question, Scope, Sense, Store};
 
 /// What part of a score it decides.

@@ -155,7 +155,7 @@ pub fn normal(text: &str) -> String {
 }
 
 /// The words of a question for full text: those that say what it is about; all of them where none does.
-pub(super) fn words(text: &str) -> String {
+pub(in crate::memory) fn words(text: &str) -> String {
     let folded = fold(text);
     let kept = spell(without_openers(&folded), &mut Vec::new());
     let words = content(&kept, &mut Vec::new());
@@ -234,3 +234,6 @@ const fn is_mark(one: char) -> bool {
         '?' | '!' | '.' | ',' | ';' | ':' | '\u{3002}' | '\u{ff0c}' | '\u{3001}' | '\u{2026}'
     )
 }
+
+#[cfg(test)]
+mod tests;
