@@ -200,7 +200,8 @@ fn alone(job: &mut dyn Job, step: &mut Step<'_>) -> Result<(), Fault> {
     step.connection.execute_batch("SAVEPOINT job")?;
     let result = job.run(step);
     if result.is_err() {
-        (step.clock, _) = (clock, step.events.truncate(events));
+        step.clock = clock;
+        step.events.truncate(events);
         if !step.connection.is_autocommit() {
             step.connection.execute_batch("ROLLBACK TO job; RELEASE job")?;
         }
