@@ -22,7 +22,6 @@ mod tags;
 mod triggers;
 mod upkeep;
 mod vectors;
-mod words;
 mod writer;
 
 use std::collections::HashMap;
@@ -36,7 +35,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::Error;
+use super::{Error, words};
 use fault::Fault;
 use shelves::Shelves;
 use writer::{Clock, Desk, Order, Step, Task, Upkeep};
