@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use super::keys::Keys;
 
 /// One feature of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(super) enum Atom {
     Order,
     /// A tool with a name is to be called.
     Tool,
+    /// The tools of the reader are to be used.
+    Yours,
     /// Something is called or done before or after an answer.
     Around,
     /// The user's data, the conversation, or money goes along.
@@ -66,6 +68,10 @@ pub(super) enum Atom {
     Target,
     /// A role without limits.
     Role,
+    /// Nothing holds it back.
+    Limitless,
+    /// Not to do what a leak would be.
+    Negated,
     /// What people write to each other about mails and calls.
     Contact,
     /// A program asks, not a person.
@@ -89,7 +95,7 @@ const NAMES: [(&str, &str); 6] = [
     // A clause begins, or a duty of the reader.
     (
         "<order>",
-        r"(?:^[^a-z\x80-\xff]*|[,:;)\]>*] ?|\b(?:please|then|and then) )(?:(?:please|kindly|now|first|always|just|also|then|next|instead|so|and|immediately|finally|simply|only|todo|quietly|silently|next step for the assistant|(?:you|the (?:assistant|agent|model|ai)|(?:ai )?agents?|(?:ai )?assistants?|models?) (?:must|should|shall|will|need to|needs to|have to|has to|(?:is|are) (?:required |obliged )?to)(?: (?:now|first|always|never))?)[ ,:]+)*",
+        r"(?:^[^a-z\x80-\xff]*|[,:;)\]>*] ?|\b(?:please|then|and then) )(?:(?:please|kindly|now|first|always|just|also|then|next|instead|so|and|immediately|finally|simply|only|todo|quietly|silently|next step for the assistant|(?:you|the (?:assistant|agent|model|ai)|(?:ai )?agents?|(?:ai )?assistants?|models?) (?:must|should|shall|will|need to|needs to|have to|has to|(?:is|are) (?:required |obliged )?to)(?: (?:now|first|always))?)[ ,:]+)*",
     ),
     (
         "<say>",
@@ -101,7 +107,7 @@ const NAMES: [(&str, &str); 6] = [
     ),
     (
         "<rules>",
-        r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|commands?|orders|constraints?|restrictions?|safeguards?|policies|messages?)",
+        r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|commands?|orders|constraints?|restrictions?|safeguards?|policies)",
     ),
     ("<answer>", r"(?:answers?|answering|repl(?:y|ies|ying)|responses?|responding|respond)"),
 ];
@@ -109,7 +115,10 @@ const NAMES: [(&str, &str); 6] = [
 /// Patterns in the order of the languages. Each is matched against one sentence.
 const PATTERNS: &[(Atom, &str)] = &[
     // === who is meant ===
-    (Atom::Ai, r"\b(?:ai|llms?|language models?|chat ?bots?|chatgpt|gpt-[0-9])\b"),
+    (
+        Atom::Ai,
+        r"\b(?:ai|llms?|language models?|chat ?bots?|chatgpt|gpt-[0-9]|gpt,|(?:automated|virtual) assistants?)\b",
+    ),
     (Atom::Ai, r"人工智能|语言模型|語言模型|大模型|智能体|智能助手|聊天机器人|ai助手|ai代理"),
     (
         Atom::Ai,
@@ -243,11 +252,11 @@ const PATTERNS: &[(Atom, &str)] = &[
     ),
     (
         Atom::Speech,
-        r"\b(?:<answer>|conversations?|sessions? (?:id|number)|prompts?|requests?|users?|greetings|recommend(?:ing|ation)?s?|hotel|administrator|summar(?:y|ize|ise))\b",
+        r"\b(?:<answer>|conversations?|sessions? (?:id|number)|prompts?|requests?|users?|messages?|greetings|recommend(?:ing|ation)?s?|hotel|administrator|summar(?:y|ize|ise))\b",
     ),
     (
         Atom::Speech,
-        r"回答|回复|对话|会话|答复|用户|总结|推荐|respuesta|réponse|antwort|回答|応答|ответ|대답|답변|إجاب",
+        r"回答|回复|对话|会话|答复|用户(?:说|问|提)|总结|推荐|管理员|发票一律|respuesta|réponse|antwort|回答|応答|ответ|대답|답변|إجاب",
     ),
     (
         Atom::Order,
@@ -261,7 +270,15 @@ const PATTERNS: &[(Atom, &str)] = &[
         Atom::Order,
         r"\b(?:termina|añade|debes|recomienda|responde|incluye)\b|\b(?:ajoute|réponds|recommande|termine)\b|\b(?:musst|empfiehl|füge|antworte)\b|付けて|加えて|してください|рекомендуй|отвечай|добавляй|하세요|추가하",
     ),
+    (
+        Atom::Order,
+        r"\b(?:before|after) (?:each|every|any) <answer>,? (?:append|add|call|invoke|run|insert|include|say|print)\b",
+    ),
     // === tools ===
+    (
+        Atom::Yours,
+        r"<order>use your (?:[a-z-]+ )?(?:tools?|functions?)\b|\b(?:with|using|via) your (?:code interpreter|(?:[a-z-]+ )?tools?\b)|你的(?:浏览器|邮件|终端)?工具",
+    ),
     (
         Atom::Tool,
         r"<order>(?:call|invoke|run|execute|trigger|use) (?:the |your )?[`'\x22]?[a-z0-9]+(?:[_.][a-z0-9]+)*[`'\x22]? (?:tool|function|action|plugin|api)\b",
@@ -302,11 +319,11 @@ const PATTERNS: &[(Atom, &str)] = &[
     // === memory ===
     (
         Atom::Memory,
-        r"<order>(?:save|store|add|write|record|put|keep|commit|note|insert)\b.*\b(?:to|in|into) (?:your |the )?(?:long[- ]term |permanent |persistent )?(?:memory|memories|knowledge base)\b",
+        r"<order>(?:save|store|add|write|record|put|keep|commit|note|insert)\b.*\b(?:to|in|into) (?:your (?:long[- ]term |permanent |persistent )?|(?:the |a )?(?:long[- ]term|permanent|persistent) )(?:memory|memories|knowledge base)\b",
     ),
     (
         Atom::Memory,
-        r"<order>(?:update|replace|delete|erase|overwrite|change|rewrite) (?:what you remember|your (?:long[- ]term )?(?:memory|memories|knowledge))\b|\bknowledge that (?:needs|has|must|is) to be (?:stored|saved|remembered)|^note to memory|\b(?:record|store|save|keep|remember)\b.*\b(?:for|in) (?:all )?(?:later|future) (?:conversations?|sessions?|users?|chats?)|\bin mind for all future|<order>(?:store|save) this permanently|\bas a (?:verified fact|permanent (?:fact|memory|preference|user preference))|<order>memori[sz]e\b",
+        r"<order>(?:update|replace|delete|erase|overwrite|change|rewrite) (?:what you remember|your (?:long[- ]term )?(?:memory|memories|knowledge))\b|\bknowledge that (?:needs|has|must|is) to be (?:stored|saved|remembered)|^note to memory|^[^a-z]*(?:add|save|commit|write) (?:this|that|it|the following) (?:to|in|into) (?:the )?(?:memory|knowledge base)\b|\b(?:record|store|save|keep|remember)\b.*\b(?:for|in) (?:all )?(?:later|future) (?:conversations?|sessions?|users?|chats?)|\bin mind for all future|<order>(?:store|save) this permanently|\bas a (?:verified fact|permanent (?:fact|memory|preference|user preference))|<order>memori[sz]e\b",
     ),
     (
         Atom::Memory,
@@ -386,7 +403,7 @@ const PATTERNS: &[(Atom, &str)] = &[
     ),
     (
         Atom::Unchecked,
-        r"\b(?:without (?:any )?(?:further )?(?:review|checks?|approval|confirmation|asking|restrictions?|limits?)|skip (?:the|any|all) (?:approval|review|check|confirmation|disclaimers?)|never ask for confirmation|never challenge|answer without restrictions|proceed without|disable (?:content|safety|the) (?:checks?|filters?|firewall)|stop masking|pre-?approved|approve (?:all|every|each|any|it)|no rules apply|grant(?:ed)? (?:full )?access|any restrictions)\b",
+        r"\b(?:without (?:any )?(?:further )?(?:review|checks?|approval|confirmation|asking|restrictions?|limits?)|skip (?:the|any|all) (?:approval|review|check|confirmation|disclaimers?)|never ask for confirmation|never challenge|answer without restrictions|proceed without|disable (?:content|safety|the) (?:checks?|filters?|firewall)|stop masking|pre-?approved|approve (?:all|every|each|any|it)|no rules apply|you (?:can|may) now (?:access|answer|do)|grant(?:ed)? (?:full )?access|any restrictions)\b",
     ),
     (
         Atom::Unchecked,
@@ -437,7 +454,15 @@ const PATTERNS: &[(Atom, &str)] = &[
         r"\byou are (?:now|no longer) (?:a|an|the|dan|in)\b|\b(?:pretend|act|behave) (?:that you are|to be|as if you (?:are|were)|as (?:an? )?(?:unrestricted|uncensored|admin\w*|root))|\b(?:play|assume|take) the role of\b|\benter (?:developer|debug|god|admin|dan) mode|\bwithout any (?:limits|restrictions)",
     ),
     (Atom::Role, r"你现在是|假装你是|扮演|进入开发者模式|没有任何限制"),
+    (
+        Atom::Limitless,
+        r"\b(?:unrestricted|uncensored|without any (?:limits|restrictions|rules)|(?:god|dan|jailbreak) mode)\b|没有任何限制|不受限制",
+    ),
     // === what is none ===
+    (
+        Atom::Negated,
+        r"(?:切勿|不要|不得|禁止|请勿|严禁|别)(?:再)?(?:把|将)|\b(?:do not|don't|never|must not|should not) (?:ever )?(?:send|post|share|include|copy|reveal|upload|commit|paste|print|store)\b",
+    ),
     (
         Atom::Contact,
         r"\bif you (?:have|had) (?:any |further |more )?(?:questions?|quer(?:y|ies)|doubts?)|\b(?:contact|call|write to|e-?mail|reach) (?:us|me|our|the (?:helpdesk|office|author|maintainer))|\breply to this|有任何疑问|请(?:联系|拨打)|回复本邮件",
@@ -448,27 +473,26 @@ const PATTERNS: &[(Atom, &str)] = &[
     ),
     (
         Atom::Told,
-        r"\b(?:researchers?|attack(?:s|er|ers)?|injections?|jailbreaks?|(?:phrases?|words|strings) (?:such as|like)|tests? whether|flags|means that|told|mitigation|hidden? white text|poisoned|asks the model|asked me|asked us|the user (?:asked|wants|said|likes|prefers)|users can make)\b|攻击者|研究人员|注入|越狱|测试智能体|过滤器|是否会|要求以后|偏好",
+        r"\b(?:researchers?|attack(?:s|er|ers)?|injections?|jailbreaks?|(?:phrases?|words|strings) (?:such as|like)|tests? whether|flags|means that|told|mitigation|hidden? white text|poisoned|asks the model|asked me|asked us|the user (?:asked|wants)|users can make)\b|攻击者|研究人员|注入|越狱|测试智能体|过滤器|是否会|要求以后|偏好",
     ),
 ];
 
-// A pattern that does not compile would leave no set; a test compiles it.
-static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+// A pattern that is none would leave nothing; a test compiles all of them.
+static KEYS: LazyLock<Option<Keys>> = LazyLock::new(|| {
     let full = |pattern: &str| {
         NAMES.iter().fold(pattern.to_owned(), |text, (name, own)| text.replace(name, own))
     };
-    let patterns = PATTERNS.iter().map(|(_, pattern)| full(pattern));
-    RegexSetBuilder::new(patterns).unicode(false).build().ok()
+    Keys::new(PATTERNS.iter().map(|(_, pattern)| full(pattern)))
 });
 
 /// The atoms of one sentence, one bit each.
 pub(super) fn of(sentence: &str) -> u64 {
-    let Some(set) = &*SET else { return 0 };
-    let hits = set.matches(sentence.as_bytes());
+    let Some(keys) = &*KEYS else { return 0 };
+    let hits = keys.matches(sentence);
     hits.into_iter().filter_map(|at| PATTERNS.get(at)).fold(0, |bits, (atom, _)| bits | atom.bit())
 }
 
 #[cfg(test)]
-pub(super) fn compiles() -> bool {
-    SET.is_some()
+pub(super) fn compile() -> bool {
+    KEYS.as_ref().is_some_and(Keys::compile)
 }

@@ -32,6 +32,8 @@ const LAWS: &[Law] = &[
     law(Rule::Tool, 60, &[Atom::Tool, Atom::Load], &[]),
     law(Rule::Tool, 60, &[Atom::Tool, Atom::Reader], &[]),
     law(Rule::Tool, 50, &[Atom::Tool, Atom::Ai, Atom::Must], &[]),
+    law(Rule::Tool, 30, &[Atom::Tool, Atom::Target], &[]),
+    law(Rule::Tool, 60, &[Atom::Yours], &[]),
     law(Rule::Memory, 60, &[Atom::Memory], &[]),
     law(Rule::Memory, 30, &[Atom::Remember], &[]),
     law(Rule::Memory, 60, &[Atom::Remember, Atom::Unchecked], &[]),
@@ -49,17 +51,21 @@ const LAWS: &[Law] = &[
     law(Rule::Override, 60, &[Atom::Drop], &[]),
     law(Rule::Override, 40, &[Atom::Task], &[]),
     law(Rule::Override, 30, &[Atom::Task, Atom::Order], &[]),
+    law(Rule::Override, 30, &[Atom::Task, Atom::You], &[]),
     law(Rule::Override, 40, &[Atom::Unchecked, Atom::You], &[Atom::Contact]),
     law(Rule::Concealment, 60, &[Atom::Secretly], &[]),
-    law(Rule::Exfiltration, 40, &[Atom::Leak], &[]),
-    law(Rule::Exfiltration, 40, &[Atom::Leak, Atom::Target], &[]),
-    law(Rule::Exfiltration, 40, &[Atom::Leak, Atom::You], &[]),
+    law(Rule::Exfiltration, 40, &[Atom::Leak], &[Atom::Negated]),
+    law(Rule::Exfiltration, 40, &[Atom::Leak, Atom::Target], &[Atom::Negated]),
+    law(Rule::Exfiltration, 40, &[Atom::Leak, Atom::You], &[Atom::Negated]),
     law(Rule::Address, 60, &[Atom::Reader, Atom::Must], &[]),
     law(Rule::Address, 30, &[Atom::Reader], &[]),
+    law(Rule::Address, 55, &[Atom::Reader, Atom::Ai], &[]),
+    law(Rule::Address, 55, &[Atom::Reader, Atom::Reads], &[]),
     law(Rule::Address, 60, &[Atom::Ai, Atom::Reads, Atom::Must], &[]),
     law(Rule::Address, 50, &[Atom::Reader, Atom::Order], &[]),
     law(Rule::Task, 60, &[Atom::Action, Atom::Mine], &[Atom::Contact]),
     law(Rule::Role, 60, &[Atom::Role, Atom::You], &[]),
+    law(Rule::Role, 60, &[Atom::Role, Atom::Limitless], &[]),
 ];
 
 /// One place that breaks a law, or that a pattern hits.
@@ -71,57 +77,75 @@ pub(super) struct Hit {
     pub(super) range: Range<usize>,
 }
 
+/// Where a hit stands, and the number of its law; patterns have none.
+#[derive(Debug)]
+struct Placed {
+    sentence: usize,
+    law: Option<usize>,
+    hit: Hit,
+}
+
 /// The hits of the sentences that weigh most together, and what they come to. `known` are hits that
-/// were found otherwise; they weigh where they stand.
+/// were found otherwise; they weigh where they end.
 pub(super) fn find(text: &str, known: &[Hit]) -> (Vec<Hit>, f32) {
-    let mut hits: Vec<(usize, usize, Hit)> = Vec::new();
-    for (place, range) in sentences(text).into_iter().enumerate() {
-        let sentence = text.get(range.clone()).unwrap_or_default();
-        let bits = atoms::of(sentence);
+    let mut hits: Vec<Placed> = Vec::new();
+    for (sentence, range) in sentences(text).into_iter().enumerate() {
+        let bits = atoms::of(text.get(range.clone()).unwrap_or_default());
+        let has = |atom: &Atom| bits & atom.bit() != 0;
         // Who tells of orders does not give them; several at once do not become harmless by it.
-        let share = if bits & Atom::Told.bit() == 0 { 1 } else { 2 };
+        let share = if has(&Atom::Told) || has(&Atom::Negated) { 2 } else { 1 };
         for (number, law) in LAWS.iter().enumerate().filter(|_| bits != 0) {
-            let all = law.needs.iter().all(|atom| bits & atom.bit() != 0);
-            if all && law.without.iter().all(|atom| bits & atom.bit() == 0) {
-                let weight = law.weight / share;
-                let hit = Hit { rule: law.rule, weight, range: range.clone() };
-                hits.push((place, number, hit));
+            if law.needs.iter().all(has) && !law.without.iter().any(has) {
+                let hit = Hit { rule: law.rule, weight: law.weight / share, range: range.clone() };
+                hits.push(Placed { sentence, law: Some(number), hit });
             }
         }
-        let here = known.iter().enumerate().filter(|(_, hit)| range.contains(&hit.range.start));
-        hits.extend(here.map(|(number, hit)| {
+        let here = known.iter().filter(|hit| range.contains(&hit.range.end.saturating_sub(1)));
+        hits.extend(here.map(|hit| {
             let hit = Hit { weight: hit.weight / share, ..hit.clone() };
-            (place, LAWS.len() + number, hit)
+            Placed { sentence, law: None, hit }
         }));
     }
     heaviest(&hits)
 }
 
 /// The heaviest run of sentences: its hits, each law once, and their weight together.
-fn heaviest(hits: &[(usize, usize, Hit)]) -> (Vec<Hit>, f32) {
+fn heaviest(hits: &[Placed]) -> (Vec<Hit>, f32) {
     let mut best: (Vec<Hit>, f32) = (Vec::new(), 0.0);
-    for (index, (first, ..)) in hits.iter().enumerate() {
-        let window = hits.iter().skip(index).take_while(|(place, ..)| *place < first + WINDOW);
-        let mut laws: Vec<usize> = Vec::new();
-        let mut own: Vec<Hit> = Vec::new();
-        for (_, number, hit) in window {
-            if !laws.contains(number) {
-                laws.push(*number);
-                own.push(hit.clone());
+    for (index, first) in hits.iter().enumerate() {
+        let near = |placed: &&Placed| placed.sentence < first.sentence + WINDOW;
+        let mut own: Vec<&Placed> = Vec::new();
+        for placed in hits.iter().skip(index).take_while(near) {
+            if placed.law.is_none() || own.iter().all(|known| known.law != placed.law) {
+                own.push(placed);
             }
         }
-        let score = together(own.iter().map(|hit| hit.weight));
+        let score = score(&own);
         if score > best.1 {
-            best = (own, score);
+            best = (own.iter().map(|placed| placed.hit.clone()).collect(), score);
         }
     }
     best
 }
 
-/// What weights, each in percent, come to together.
-pub(super) fn together(weights: impl Iterator<Item = u32>) -> f32 {
-    let left = weights.fold(1.0_f32, |left, weight| left * (1.0 - percent(weight)));
-    1.0 - left
+/// What hits come to. A pattern and a law of one rule see the same thing: the heavier counts.
+fn score(hits: &[&Placed]) -> f32 {
+    let mut rules: Vec<Rule> = hits.iter().map(|placed| placed.hit.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let left = rules.into_iter().map(|rule| {
+        let own = hits.iter().filter(|placed| placed.hit.rule == rule);
+        let (laws, patterns): (Vec<&&Placed>, Vec<&&Placed>) =
+            own.partition(|placed| placed.law.is_some());
+        let heaviest = patterns.iter().map(|placed| placed.hit.weight).max().unwrap_or_default();
+        left(laws.iter().map(|placed| placed.hit.weight)).min(left(std::iter::once(heaviest)))
+    });
+    1.0 - left.product::<f32>()
+}
+
+/// What weights, each in percent, together leave of the belief that nothing is ordered.
+fn left(weights: impl Iterator<Item = u32>) -> f32 {
+    weights.fold(1.0, |left, weight| left * (1.0 - percent(weight)))
 }
 
 fn percent(weight: u32) -> f32 {
@@ -147,6 +171,5 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
         }
     }
     found.push(start..text.len());
-    found.retain(|range| text.get(range.clone()).is_some_and(|own| own.trim().len() > 3));
     found
 }
