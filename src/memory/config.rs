@@ -47,8 +47,11 @@ impl Config {
         let keys = endpoints.into_iter().flatten().filter_map(|one| one.key_file.as_mut());
         let embedder = &mut self.embedder;
         let model = embedder.endpoint.as_mut().and_then(|one| one.key_file.as_mut());
-        let store = match &mut self.store {
-            StoreConfig::Sqlite(sqlite) => [&mut sqlite.path],
+        let store: Vec<&mut PathBuf> = match &mut self.store {
+            StoreConfig::Sqlite(sqlite) => vec![&mut sqlite.path],
+            StoreConfig::Postgresql(server) => {
+                server.password_file.iter_mut().chain(&mut server.ca_file).collect()
+            }
         };
         let own = store.into_iter().chain(&mut self.context.tokenizer);
         own.chain([&mut embedder.local.folder]).chain(model).chain(keys)

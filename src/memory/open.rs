@@ -63,6 +63,7 @@ pub(super) async fn open(
         store: Arc::clone(&store),
         embedder,
         collections: Arc::clone(collections),
+        upkeep: config.upkeep.clone(),
         tasks: place.tasks.clone(),
         stop: place.stop.clone(),
     };
