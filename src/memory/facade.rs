@@ -11,12 +11,16 @@ use jiff::Timestamp;
 use super::context::{Assembled, Context, Material};
 use super::explain::Explained;
 use super::recall::Recall;
+use super::upkeep::of_tenant;
 use super::{
     Collections, Counts, Decision, Draft, End, Error, Filter, Kind, Outcome, Owned, Pending, Plan,
     Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store, StoreError,
     UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
+
+/// Runs of upkeep that are looked through, at most.
+const RUNS: usize = 10_000;
 
 /// The memory of this daemon. Clones are the same one.
 #[derive(Debug, Clone)]
@@ -249,14 +253,21 @@ impl Memory {
 
     /// Puts back what a run changed.
     pub async fn undo(&self, permit: &Permit, run: &str) -> Result<u64, Error> {
-        only(permit, Verb::Consolidate)?;
-        self.inner.writing.undo(run).await
+        let known = self.runs(permit, usize::MAX).await?;
+        match known.iter().any(|one| one.id == run) {
+            true => self.inner.writing.undo(run).await,
+            false => Err(Error::unknown("run", run)),
+        }
     }
 
-    /// The runs, newest first.
+    /// The runs that changed nothing but units of the caller's tenant, newest first.
     pub async fn runs(&self, permit: &Permit, limit: usize) -> Result<Vec<Run>, Error> {
         only(permit, Verb::Consolidate)?;
-        self.inner.writing.runs(limit).await
+        let own = of_tenant(&permit.caller().tenant);
+        let mut runs = self.inner.writing.runs(RUNS).await?;
+        runs.retain(|run| run.summary.starts_with(&own));
+        runs.truncate(limit);
+        Ok(runs)
     }
 
     /// How much there is of the caller's tenant.
