@@ -78,7 +78,7 @@ async fn a_unit_is_stored_with_its_vectors_and_equal_content_costs_none() {
     assert_eq!(vectors(&bench).await, 1);
 }
 
-#[tokio::test(start_paused = false)]
+#[tokio::test]
 async fn an_embedder_that_is_down_or_answers_wrongly_stops_nothing_and_is_caught_up_with() {
     for short in [false, true] {
         let embedder = Letters::new(!short, short);
