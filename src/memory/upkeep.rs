@@ -257,7 +257,8 @@ pub(super) async fn run(writing: Writing) {
             done = once(&writing) => done,
         };
         let outcome = if done.is_ok() { "done" } else { "failed" };
-        metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome).increment(1);
+        metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome)
+            .increment(1);
         match done {
             Ok(Some(run)) => tracing::info!(run = run.id, did = run.summary, "memory upkeep"),
             Ok(None) => tracing::info!("memory upkeep found nothing to do"),

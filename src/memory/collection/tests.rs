@@ -27,10 +27,13 @@ fn problems(text: &str) -> Vec<(String, String)> {
     write(home.path(), "one.toml", text);
     let (loaded, problems) = Collections::load(home.path());
     assert_eq!(loaded.iter().count(), usize::from(problems.is_empty()));
-    problems.into_iter().map(|one| {
-        assert_eq!(one.file, "memory/one.toml");
-        (one.place, one.message)
-    }).collect()
+    problems
+        .into_iter()
+        .map(|one| {
+            assert_eq!(one.file, "memory/one.toml");
+            (one.place, one.message)
+        })
+        .collect()
 }
 
 #[test]
@@ -39,7 +42,10 @@ fn the_shipped_collections_are_right() {
         Collections::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("policies"));
     assert!(problems.is_empty(), "{problems:#?}");
     let names: Vec<&str> = loaded.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(names, ["cases", "manuals", "notes", "regulations", "stores", "suppliers", "tool-results"]);
+    assert_eq!(
+        names,
+        ["cases", "manuals", "notes", "regulations", "stores", "suppliers", "tool-results"]
+    );
     assert!(loaded.get("cases").unwrap().kinds == [Kind::Case]);
 }
 
@@ -56,7 +62,14 @@ fn every_fault_of_a_file_is_told_with_its_key() {
         (change("person = 60", "curator = 90"), "trust", "`person`"),
         (change("person = 60, web = 10", "person = 10, web = 60"), "trust", "never rise"),
         (change("[\"any\"], review", "[\"everybody\"], review"), "access.write[0]", "is nobody"),
-        (change("origin = \"person\"\ntrust = { person", "origin = \"curator\"\ntrust = { curator"), "access.write", "as a curator"),
+        (
+            change(
+                "origin = \"person\"\ntrust = { person",
+                "origin = \"curator\"\ntrust = { curator",
+            ),
+            "access.write",
+            "as a curator",
+        ),
         (format!("time_zone = \"Mars/Base\"{GOOD}"), "time_zone", "no time zone"),
         (format!("reviewers = 3{GOOD}"), "reviewers", "1 or 2"),
         (format!("chunk_tokens = 100{GOOD}"), "chunk_tokens", "256 to 512"),
@@ -64,8 +77,16 @@ fn every_fault_of_a_file_is_told_with_its_key() {
         (format!("redact = [\"phones\"]{GOOD}"), "redact[0]", "known are `identity`"),
         (format!("retention = \"soon\"{GOOD}"), "line 1, `retention`", "is not a duration"),
         (format!("{GOOD}metadata.source = {{ type = \"text\" }}"), "metadata.source", "own field"),
-        (format!("{GOOD}metadata.n = {{ type = \"integer\", enum = [\"1\"] }}"), "metadata.n.enum", "only"),
-        (format!("{GOOD}attributes.p = {{ values = \"one\", tolerance = \"2\" }}"), "attributes.p.tolerance", "no share"),
+        (
+            format!("{GOOD}metadata.n = {{ type = \"integer\", enum = [\"1\"] }}"),
+            "metadata.n.enum",
+            "only",
+        ),
+        (
+            format!("{GOOD}attributes.p = {{ values = \"one\", tolerance = \"2\" }}"),
+            "attributes.p.tolerance",
+            "no share",
+        ),
         (format!("colour = \"red\"{GOOD}"), "line 1, `colour`", "unknown key"),
     ] {
         let found = problems(&text);
@@ -80,7 +101,11 @@ fn a_reload_keeps_the_last_good_state_and_a_second_name_is_refused() {
     write(home.path(), "one.toml", GOOD);
     let (first, _) = Collections::load(home.path());
     write(home.path(), "one.toml", "name = ");
-    write(home.path(), "two.toml", &GOOD.replace("\"notes\"\ndescription", "\"more\"\ndescription"));
+    write(
+        home.path(),
+        "two.toml",
+        &GOOD.replace("\"notes\"\ndescription", "\"more\"\ndescription"),
+    );
     let (second, problems) = Collections::load_with(home.path(), Some(&first));
     assert_eq!(second.get("notes"), first.get("notes"));
     assert!(second.get("more").is_some());
@@ -100,9 +125,15 @@ fn a_reload_keeps_the_last_good_state_and_a_second_name_is_refused() {
 #[test]
 fn a_star_stands_for_any_run_of_characters() {
     for (pattern, text, right) in [
-        ("manual/*", "manual/PX-200", true), ("manual/*", "manuals/PX", false), ("*", "", true),
-        ("a*b*c", "aXbYbc", true), ("a*b*c", "acb", false), ("exact", "exact", true),
-        ("exact", "exactly", false), ("*/end", "a/b/end", true), ("a*a", "a", false),
+        ("manual/*", "manual/PX-200", true),
+        ("manual/*", "manuals/PX", false),
+        ("*", "", true),
+        ("a*b*c", "aXbYbc", true),
+        ("a*b*c", "acb", false),
+        ("exact", "exact", true),
+        ("exact", "exactly", false),
+        ("*/end", "a/b/end", true),
+        ("a*a", "a", false),
     ] {
         assert_eq!(fits(pattern, text), right, "{pattern} {text}");
     }

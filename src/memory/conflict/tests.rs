@@ -42,7 +42,8 @@ fn version(told: &Value) -> Version {
     whole.as_object_mut().unwrap().extend(told.as_object().unwrap().clone());
     let draft: Draft = serde_json::from_value(whole).unwrap();
     let zone = jiff::tz::TimeZone::UTC;
-    let time = |text: &Option<String>, side| text.as_ref().map(|text| read(text, side, &zone).unwrap());
+    let time =
+        |text: &Option<String>, side| text.as_ref().map(|text| read(text, side, &zone).unwrap());
     Version {
         unit: UnitId::generate(),
         seq: 1,
@@ -96,12 +97,21 @@ fn labelled_pairs_are_told_apart() {
             count.0 += 1;
         }
         if why.is_some() != conflict {
-            wrong.push(format!("{} {} | {}: {why:?}", pair["id"], pair["a"]["text"], pair["b"]["text"]));
+            wrong.push(format!(
+                "{} {} | {}: {why:?}",
+                pair["id"], pair["a"]["text"], pair["b"]["text"]
+            ));
         }
     }
     let share = |at: usize| f64::from(found[at]) / f64::from(all[at]);
-    println!("{} pairs: detection {:.3} of {}, false conflicts {:.3} of {}",
-        all[0] + all[1], share(1), all[1], share(0), all[0]);
+    println!(
+        "{} pairs: detection {:.3} of {}, false conflicts {:.3} of {}",
+        all[0] + all[1],
+        share(1),
+        all[1],
+        share(0),
+        all[0]
+    );
     kinds.iter().for_each(|(kind, (found, of))| println!("  {kind}: {found} of {of}"));
     wrong.iter().for_each(|line| println!("  wrong: {line}"));
     assert!(all[0] + all[1] >= 150 && all[0] >= 75, "{all:?}");

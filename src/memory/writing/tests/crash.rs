@@ -49,16 +49,19 @@ async fn a_kill_at_any_moment_loses_no_acknowledged_write_and_works_none_off_twi
     let mut taken: Vec<String> = Vec::new();
     for kill in 0..KILLS {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["memory::writing::tests::crash::the_process_that_is_killed", "--exact", "--nocapture"])
+            .args([
+                "memory::writing::tests::crash::the_process_that_is_killed",
+                "--exact",
+                "--nocapture",
+            ])
             .env(FOLDER, home.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let mut told = lines.filter_map(|line| {
-            Some(line.split_once("taken ")?.1.trim().to_owned())
-        });
+        let mut told =
+            lines.filter_map(|line| Some(line.split_once("taken ")?.1.trim().to_owned()));
         let before = taken.len();
         // Each time after another number of acknowledgements.
         taken.extend(told.by_ref().take(usize::try_from(1 + kill * 5 % 37).unwrap()));

@@ -12,11 +12,11 @@ use tokio_util::task::TaskTracker;
 use crate::admission::Caller;
 use crate::memory::embed::Embedder;
 use crate::memory::store::{Config as StoreConfig, SqliteConfig, open};
+use crate::memory::writing::Parts;
 use crate::memory::{
     Collections, Draft, Error, Owned, Receipt, Rights, Scope, Stage, Store, UpkeepConfig, Version,
     Writing, WritingConfig,
 };
-use crate::memory::writing::Parts;
 
 pub(super) const WAIT: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -172,7 +172,12 @@ impl Bench {
     }
 
     /// Texts of what is valid at one instant, as it was known at another.
-    pub(super) async fn known(&self, collection: &str, as_of: &str, known_at: Option<jiff::Timestamp>) -> Vec<String> {
+    pub(super) async fn known(
+        &self,
+        collection: &str,
+        as_of: &str,
+        known_at: Option<jiff::Timestamp>,
+    ) -> Vec<String> {
         let scope = Scope {
             tenant: "acme".into(),
             collections: vec![Owned { collection: collection.into(), owner: None }],

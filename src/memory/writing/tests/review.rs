@@ -14,9 +14,12 @@ fn evidence(version: &Version) -> String {
 }
 
 fn pressure(id: &str, value: &str, from: Option<&str>) -> serde_json::Value {
-    with(manual(id, &format!("The pressure is stated as {value} in sheet {id}.")), json!({
+    with(
+        manual(id, &format!("The pressure is stated as {value} in sheet {id}.")),
+        json!({
         "valid_from": from,
-        "facts": [{"entity": "PX-200", "attribute": "pressure", "value": value, "unit": "bar"}]}))
+        "facts": [{"entity": "PX-200", "attribute": "pressure", "value": value, "unit": "bar"}]}),
+    )
 }
 
 /// Two that contradict each other: the one in use, and the one that is held.
@@ -28,7 +31,10 @@ async fn rivals(bench: &Bench, from: Option<&str>) -> (Version, Version) {
     let new = bench.version(&receipt).await;
     assert_eq!((new.conflicts.as_slice(), new.state), ([old.unit.clone()].as_slice(), State::Held));
     let old = bench.load(old.seq).await;
-    assert_eq!((old.conflicts.as_slice(), old.state), ([new.unit.clone()].as_slice(), State::Active));
+    assert_eq!(
+        (old.conflicts.as_slice(), old.state),
+        ([new.unit.clone()].as_slice(), State::Active)
+    );
     (old, new)
 }
 
@@ -41,7 +47,8 @@ async fn two_people_who_did_not_write_it_have_to_agree() {
     let (rita, ralf) = (bench.reviewer("rita"), bench.reviewer("ralf"));
     let decide = |rights, decision| bench.writing.decide(rights, &proof, decision);
     assert!(matches!(decide(&own, yes(Manner::Replace)).await, Err(Error::Forbidden(_))));
-    assert!(matches!(decide(&bench.user(), yes(Manner::Replace)).await, Err(Error::Forbidden(_))));
+    let uma = bench.user();
+    assert!(matches!(decide(&uma, yes(Manner::Replace)).await, Err(Error::Forbidden(_))));
     let empty = Decision { reason: " ".into(), ..yes(Manner::Replace) };
     assert!(matches!(decide(&rita, empty).await, Err(Error::Argument { name: "reason", .. })));
     for _ in 0..2 {
@@ -50,7 +57,10 @@ async fn two_people_who_did_not_write_it_have_to_agree() {
     }
     let pending = bench.writing.pending(&ralf, 0, 10).await.unwrap();
     assert_eq!(pending.len(), 1);
-    assert_eq!((pending[0].votes.len(), pending[0].rivals[0].seq, pending[0].reviewers), (1, old.seq, 2));
+    assert_eq!(
+        (pending[0].votes.len(), pending[0].rivals[0].seq, pending[0].reviewers),
+        (1, old.seq, 2)
+    );
     // Another manner is another decision.
     assert_eq!(decide(&ralf, yes(Manner::KeepBoth)).await.unwrap().missing, 1);
     assert_eq!(decide(&ralf, yes(Manner::Replace)).await.unwrap().state, State::Active);
@@ -63,7 +73,11 @@ async fn an_approved_unit_takes_the_place_of_its_rival_from_its_own_beginning() 
     let bench = Bench::new().await;
     let (old, new) = rivals(&bench, Some("2026-01-01")).await;
     for name in ["rita", "ralf"] {
-        bench.writing.decide(&bench.reviewer(name), &evidence(&new), yes(Manner::Replace)).await.unwrap();
+        bench
+            .writing
+            .decide(&bench.reviewer(name), &evidence(&new), yes(Manner::Replace))
+            .await
+            .unwrap();
     }
     let before = bench.known("manuals", "2025-06-01T00:00:00Z", None).await;
     assert_eq!(before, ["The pressure is stated as 5 in sheet a."]);
@@ -84,7 +98,11 @@ async fn a_rival_that_would_hold_no_time_at_all_is_superseded_whole() {
     let bench = Bench::new().await;
     let (old, new) = rivals(&bench, None).await;
     for name in ["rita", "ralf"] {
-        bench.writing.decide(&bench.reviewer(name), &evidence(&new), yes(Manner::Replace)).await.unwrap();
+        bench
+            .writing
+            .decide(&bench.reviewer(name), &evidence(&new), yes(Manner::Replace))
+            .await
+            .unwrap();
     }
     let ended = bench.load(old.seq).await.ended.unwrap();
     assert_eq!((ended.why, ended.by), (End::Superseded, Some(new.unit)));
@@ -96,14 +114,19 @@ async fn both_can_be_kept_and_one_can_reject() {
     let bench = Bench::new().await;
     let (_, new) = rivals(&bench, Some("2026-01-01")).await;
     for name in ["rita", "ralf"] {
-        bench.writing.decide(&bench.reviewer(name), &evidence(&new), yes(Manner::KeepBoth)).await.unwrap();
+        bench
+            .writing
+            .decide(&bench.reviewer(name), &evidence(&new), yes(Manner::KeepBoth))
+            .await
+            .unwrap();
     }
     assert_eq!(bench.known("manuals", "2026-06-01T00:00:00Z", None).await.len(), 2);
     let third = bench.put(&bench.curator(), pressure("c", "9", None)).await;
     let third = bench.version(&third).await;
     assert_eq!(third.conflicts.len(), 2);
     let no = Decision { approve: false, ..yes(Manner::Replace) };
-    let rejected = bench.writing.decide(&bench.reviewer("rita"), &evidence(&third), no).await.unwrap();
+    let rejected =
+        bench.writing.decide(&bench.reviewer("rita"), &evidence(&third), no).await.unwrap();
     assert_eq!(rejected.state, State::Rejected);
     // The same again is not asked about again.
     let again = bench.put(&bench.curator(), pressure("c", "9", None)).await;
@@ -119,10 +142,17 @@ async fn an_approved_write_of_the_same_unit_replaces_what_was_there() {
     let weak = bench.put(&cora, weak).await;
     let weak = bench.version(&weak).await;
     for name in ["rita", "ralf"] {
-        bench.writing.decide(&bench.reviewer(name), &evidence(&weak), yes(Manner::Replace)).await.unwrap();
+        bench
+            .writing
+            .decide(&bench.reviewer(name), &evidence(&weak), yes(Manner::Replace))
+            .await
+            .unwrap();
     }
     assert_eq!(bench.load(first.seq).await.ended.unwrap().why, End::Replaced);
-    assert_eq!(bench.known("manuals", "2026-06-01T00:00:00Z", None).await, ["The torque is checked by the shift."]);
+    assert_eq!(
+        bench.known("manuals", "2026-06-01T00:00:00Z", None).await,
+        ["The torque is checked by the shift."]
+    );
 }
 
 #[tokio::test]
@@ -147,7 +177,9 @@ async fn reviewers_see_what_waits_in_their_tenant_only() {
     let bench = Bench::new().await;
     let (_, new) = rivals(&bench, None).await;
     let other = crate::memory::Rights::of(
-        &super::kit::caller("eve", "other", &["reviewer"]), &bench.collections.load());
+        &super::kit::caller("eve", "other", &["reviewer"]),
+        &bench.collections.load(),
+    );
     assert!(bench.writing.pending(&other, 0, 10).await.unwrap().is_empty());
     let decided = bench.writing.decide(&other, &evidence(&new), yes(Manner::Replace)).await;
     assert!(matches!(decided, Err(Error::Unknown { .. })), "{decided:?}");

@@ -15,7 +15,8 @@ async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     let bench = Bench::new().await;
     let cora = bench.curator();
     let first = bench.stored(&cora, manual("1", LONG)).await;
-    let second = bench.stored(&cora, manual("2", &LONG.replace("damaged within", "damaged in"))).await;
+    let second =
+        bench.stored(&cora, manual("2", &LONG.replace("damaged within", "damaged in"))).await;
     let plan = bench.writing.plan(None).await.unwrap();
     assert_eq!(plan.items.len(), 1, "{plan:?}");
     assert_eq!((plan.items[0].work, plan.items[0].seq), (Work::Merge, first.seq));
@@ -23,13 +24,18 @@ async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     // A plan changes nothing.
     assert!(bench.load(first.seq).await.ended.is_none());
     let run = bench.writing.apply(&plan).await.unwrap().unwrap();
-    assert_eq!((run.changed, run.summary.as_str()), (1, "1 merged, 0 expired, 0 dropped, 0 archived"));
+    assert_eq!(
+        (run.changed, run.summary.as_str()),
+        (1, "1 merged, 0 expired, 0 dropped, 0 archived")
+    );
     let ended = bench.load(first.seq).await.ended.unwrap();
     assert_eq!((ended.why, ended.by), (End::Merged, Some(second.unit)));
     assert!(bench.writing.plan(None).await.unwrap().items.is_empty());
     assert_eq!(bench.writing.undo(&run.id).await.unwrap(), 1);
     assert!(bench.load(first.seq).await.ended.is_none());
-    assert!(bench.writing.undo(&run.id).await.is_err() && bench.writing.undo("none").await.is_err());
+    assert!(
+        bench.writing.undo(&run.id).await.is_err() && bench.writing.undo("none").await.is_err()
+    );
 }
 
 #[tokio::test]
@@ -59,7 +65,11 @@ async fn what_expired_ends_and_what_is_not_used_is_archived() {
     let bench = Bench::new().await;
     let uma = bench.user();
     let kept = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
-    let plan = bench.writing.plan_at(None, kept.recorded + SignedDuration::from_hours(2399)).await.unwrap();
+    let plan = bench
+        .writing
+        .plan_at(None, kept.recorded + SignedDuration::from_hours(2399))
+        .await
+        .unwrap();
     assert!(plan.items.is_empty());
     let later = kept.recorded + SignedDuration::from_hours(2401);
     let plan = bench.writing.plan_at(None, later).await.unwrap();
@@ -70,7 +80,11 @@ async fn what_expired_ends_and_what_is_not_used_is_archived() {
     bench.put(&uma, note("1", "Likes tea in the morning.")).await;
     assert_eq!(bench.load(kept.seq).await.state, State::Active);
     assert_eq!(bench.writing.undo(&run.id).await.unwrap(), 0);
-    let plan = bench.writing.plan_at(None, kept.recorded + SignedDuration::from_hours(8761)).await.unwrap();
+    let plan = bench
+        .writing
+        .plan_at(None, kept.recorded + SignedDuration::from_hours(8761))
+        .await
+        .unwrap();
     assert_eq!(plan.items[0].work, Work::Expire);
     bench.writing.apply(&plan).await.unwrap().unwrap();
     assert_eq!(bench.load(kept.seq).await.ended.unwrap().why, End::Expired);
@@ -89,7 +103,11 @@ async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write
     let plan = bench.writing.plan_at(Some(&uma), later).await.unwrap();
     assert_eq!((plan.items.len(), plan.seen), (1, 1));
     let rejected = Change {
-        seq: kept.seq, state: Some(State::Rejected), ended: None, conflicts: vec![], remarks: vec![],
+        seq: kept.seq,
+        state: Some(State::Rejected),
+        ended: None,
+        conflicts: vec![],
+        remarks: vec![],
     };
     bench.store.change(None, &[rejected]).await.unwrap();
     assert!(bench.writing.apply(&plan).await.unwrap().is_none());

@@ -37,7 +37,10 @@ impl Embedder for Letters {
 
     async fn embed(&self, _: Role, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         if self.down.load(Ordering::Acquire) {
-            return Err(Error::Config { key: "memory.embedder", reason: "it is out of order".into() });
+            return Err(Error::Config {
+                key: "memory.embedder",
+                reason: "it is out of order".into(),
+            });
         }
         self.texts.fetch_add(texts.len(), Ordering::AcqRel);
         let size = if self.short.load(Ordering::Acquire) { 5 } else { 27 };
@@ -70,15 +73,21 @@ async fn a_unit_is_stored_with_its_vectors_and_equal_content_costs_none() {
     assert!(receipt.remarks.is_empty(), "{receipt:?}");
     assert_eq!(vectors(&bench).await, 1);
     let asked = embedder.texts.load(Ordering::Acquire);
-    assert_eq!(bench.put(&cora, manual("1", "The valve opens at five bar.")).await.stage, Stage::Unchanged);
+    assert_eq!(
+        bench.put(&cora, manual("1", "The valve opens at five bar.")).await.stage,
+        Stage::Unchanged
+    );
     assert_eq!(embedder.texts.load(Ordering::Acquire), asked);
     // A collection without vectors gets none, neither now nor later.
-    let shared = with(manual("2", "Nobody looks for this by vector."), serde_json::json!({"collection": "shared"}));
+    let shared = with(
+        manual("2", "Nobody looks for this by vector."),
+        serde_json::json!({"collection": "shared"}),
+    );
     assert_eq!(bench.put(&cora, shared).await.stage, Stage::Stored);
     assert_eq!(vectors(&bench).await, 1);
 }
 
-#[tokio::test(start_paused = false)]
+#[tokio::test]
 async fn an_embedder_that_is_down_or_answers_wrongly_stops_nothing_and_is_caught_up_with() {
     for short in [false, true] {
         let embedder = Letters::new(!short, short);
