@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::Router;
+use axum::body::Bytes;
 use axum::routing::post;
-use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::super::{Config, Endpoint, Rerank};
@@ -16,10 +17,11 @@ async fn endpoint(
 ) -> (Endpoint, Arc<Mutex<Vec<Value>>>) {
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let kept = Arc::clone(&seen);
-    let answer = move |Json(body): Json<Value>| {
-        let reply = reply(&body);
+    let answer = move |body: Bytes| {
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let reply = reply(&body).to_string();
         kept.lock().unwrap().push(body);
-        async move { Json(reply) }
+        async move { reply }
     };
     let app = Router::new().route("/v1/model", post(answer));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
