@@ -1,6 +1,9 @@
 //! Finds text that gives instructions to a model: text from outside in, [`Finding`]s out. It is a
 //! filter and no proof, so what it does not find stays untrusted too. It changes and drops nothing.
 
+mod atoms;
+mod keys;
+mod laws;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -8,10 +11,15 @@ mod views;
 
 use serde::{Deserialize, Serialize};
 
+use laws::Hit;
 use views::View;
 
 /// Text is looked at up to this many bytes; more of it is not.
 pub const MOST_BYTES: usize = 512 << 10;
+/// Score of text that people do not see.
+const HIDDEN: f32 = 0.95;
+/// Weight of marks that stand in nothing but a chat template.
+const TEMPLATE: u32 = 60;
 /// Longest excerpt in characters.
 const EXCERPT: usize = 120;
 
@@ -44,6 +52,18 @@ pub enum Rule {
     Markup,
     /// Characters that a person does not see and a model reads.
     Hidden,
+    /// Dictates what is to be said to a question.
+    Answer,
+    /// Speaks to the reader as to a model.
+    Address,
+    /// Orders a tool call.
+    Tool,
+    /// Orders what the reader is to remember.
+    Memory,
+    /// Claims to stand above other instructions, or to come from someone who does.
+    Authority,
+    /// Orders an action on someone's account.
+    Task,
 }
 
 /// How a text was read.
@@ -64,24 +84,69 @@ pub enum Reading {
     Decoded,
 }
 
+/// From which score on a text is taken to order something.
+pub const ORDERS: f32 = 0.5;
+
+/// What a whole text comes to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Screened {
+    /// Each rule once, at its first place.
+    pub findings: Vec<Finding>,
+    /// How much the heaviest place reads like an order to a model, 0 to 1.
+    pub score: f32,
+    /// Whether it is written so that people do not see it, or imitates a chat template: nobody does
+    /// that by accident.
+    pub outright: bool,
+}
+
 /// Looks at one text. Each rule is reported once, at its first place.
 pub fn screen(text: &str) -> Vec<Finding> {
+    weigh(text, ORDERS).findings
+}
+
+/// Looks at one text and weighs what it finds. What is found by sentence is told where it comes to
+/// `least` or more.
+pub fn weigh(text: &str, least: f32) -> Screened {
     let text = text.get(..text.floor_char_boundary(MOST_BYTES)).unwrap_or(text);
-    let mut found: Vec<Finding> = Vec::new();
+    let mut whole = Screened::default();
     if let Some(excerpt) = views::hidden(text) {
-        found.push(Finding { rule: Rule::Hidden, reading: Reading::Plain, excerpt });
+        let finding = Finding { rule: Rule::Hidden, reading: Reading::Plain, excerpt };
+        whole = Screened { findings: vec![finding], score: HIDDEN, outright: true };
     }
-    views::each(text, &mut |view: View<'_>| {
-        for (rule, pattern) in patterns::hits(view.text, view.reading) {
-            if found.iter().all(|known| known.rule != rule)
-                && let Some(range) = pattern.find(view.text)
-            {
-                let excerpt = excerpt(view.text, range);
-                found.push(Finding { rule, reading: view.reading, excerpt });
+    views::each(text, &mut |view: View<'_>| whole.add(view, least));
+    whole
+}
+
+impl Screened {
+    /// Takes in what another piece of the same text comes to.
+    pub fn join(&mut self, other: Self) {
+        for finding in other.findings {
+            if self.findings.iter().all(|known| known.rule != finding.rule) {
+                self.findings.push(finding);
             }
         }
-    });
-    found
+        self.score = self.score.max(other.score);
+        self.outright |= other.outright;
+    }
+
+    fn add(&mut self, view: View<'_>, least: f32) {
+        let hit = |(rule, weight, pattern): (Rule, u32, &patterns::Pattern)| {
+            pattern.find(view.text).map(|range| Hit { rule, weight, range })
+        };
+        let known: Vec<Hit> = patterns::hits(view.text, view.reading).filter_map(hit).collect();
+        let (heaviest, score) = laws::find(view.text, &known);
+        let told = heaviest.iter().filter(|_| score >= least);
+        for hit in known.iter().chain(told) {
+            if self.findings.iter().all(|known| known.rule != hit.rule) {
+                let excerpt = excerpt(view.text, hit.range.clone());
+                self.findings.push(Finding { rule: hit.rule, reading: view.reading, excerpt });
+            }
+        }
+        self.score = self.score.max(score);
+        let covert = !matches!(view.reading, Reading::Plain | Reading::Unescaped);
+        let template = known.iter().any(|hit| hit.rule == Rule::Markup && hit.weight >= TEMPLATE);
+        self.outright |= template || (covert && score >= ORDERS);
+    }
 }
 
 fn excerpt(text: &str, range: std::ops::Range<usize>) -> String {

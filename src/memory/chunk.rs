@@ -43,8 +43,12 @@ fn head(draft: &Draft, zone: &TimeZone) -> String {
         let at = zone.to_datetime(at);
         at.strftime("%Y-%m-%d (%-d %B %Y)").to_string()
     });
-    let said: Vec<&str> =
-        date.as_deref().into_iter().chain([draft.speaker.as_str()]).filter(|s| !s.is_empty()).collect();
+    let said: Vec<&str> = date
+        .as_deref()
+        .into_iter()
+        .chain([draft.speaker.as_str()])
+        .filter(|s| !s.is_empty())
+        .collect();
     let said = if said.is_empty() { String::new() } else { format!("{}:", said.join(" ")) };
     let lines: Vec<&str> =
         [draft.key.trim(), said.as_str()].into_iter().filter(|line| !line.is_empty()).collect();
@@ -73,11 +77,14 @@ fn parts(draft: &Draft, budget: usize) -> Vec<Piece> {
 /// A table by rows, as many as fit, each time below its heading and the names of its columns.
 fn rows(table: &Table, budget: usize, all: &mut Vec<Piece>) {
     let line = |cells: &[String]| {
-        let even: Vec<String> =
-            cells.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let even: Vec<String> = cells
+            .iter()
+            .map(|cell| cell.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
         even.join(" | ")
     };
-    let caption = if table.caption.is_empty() { String::new() } else { format!("{}\n", table.caption) };
+    let caption =
+        if table.caption.is_empty() { String::new() } else { format!("{}\n", table.caption) };
     let top = shorten(&format!("{caption}{}", line(&table.columns)), budget / 2);
     let room = budget.saturating_sub(tokens::count(&top) + 1);
     let (mut body, mut filled) = (String::new(), 0);

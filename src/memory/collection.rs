@@ -206,7 +206,9 @@ impl Collection {
     /// What is redacted.
     pub fn rules(&self) -> crate::mask::Rules {
         let Some(names) = &self.redact else { return crate::mask::Rules::USUAL };
-        crate::mask::Rules::from(names.iter().filter_map(|name| check::kind(name)).collect::<Vec<_>>())
+        crate::mask::Rules::from(
+            names.iter().filter_map(|name| check::kind(name)).collect::<Vec<_>>(),
+        )
     }
 
     /// Time zone of dates and times that name none.

@@ -26,15 +26,17 @@ pub(super) struct Clash {
 
 /// Entity and attribute of each fact that can have one value at a time.
 pub(super) fn claims(draft: &Draft, collection: &Collection) -> Vec<(String, String)> {
-    let single = |name: &str| {
-        collection.attributes.get(name).is_some_and(|one| one.values == Values::One)
-    };
+    let single =
+        |name: &str| collection.attributes.get(name).is_some_and(|one| one.values == Values::One);
     let facts = draft.facts.iter().filter(|fact| single(&fact.attribute));
     facts.map(|fact| (fact.entity.clone(), fact.attribute.clone())).collect()
 }
 
 /// The metadata that names the document of which a draft is a version.
-pub(super) fn document<'d>(draft: &'d Draft, collection: &'d Collection) -> Option<(&'d str, &'d str)> {
+pub(super) fn document<'d>(
+    draft: &'d Draft,
+    collection: &'d Collection,
+) -> Option<(&'d str, &'d str)> {
     let field = collection.document.as_deref()?;
     Some((field, draft.metadata.get(field)?.as_str()?))
 }

@@ -5,10 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::screen::Finding;
+use crate::screen::{self, MOST_BYTES, Screened};
+pub use crate::screen::{Finding, Reading, Rule};
 
 /// From which score on a text is held for review, unless a person or a curator stands behind it.
-pub const HOLD: f32 = 0.5;
+pub const HOLD: f32 = screen::ORDERS;
+/// From which score on the places of a text are told to a reviewer.
+const SHOWN: f32 = 0.25;
 
 /// Where the words of a text come from. It is told by the caller's rights and the way the text came,
 /// never by the text.
@@ -47,10 +50,22 @@ pub struct Judgement {
     pub hold: bool,
 }
 
-/// Judges one text. Takes time in proportion to its length; decoding goes two levels deep and stops
-/// after a fixed number of bytes.
+/// Bytes that two pieces of a long text share, so that no order falls between them.
+const SHARED: usize = 4 << 10;
+
+/// Judges one text, all of it. Takes time in proportion to its length; decoding goes two levels deep
+/// and stops after a fixed number of bytes in each half MiB.
 pub fn judge(text: &str, origin: Origin) -> Judgement {
-    let findings = crate::screen::screen(text);
-    let score = if findings.is_empty() { 0.0 } else { 0.9 };
-    Judgement { score, hold: score >= HOLD && !origin.may_ask(), findings }
+    let mut whole = Screened::default();
+    let mut rest = text;
+    loop {
+        whole.join(screen::weigh(rest, SHOWN));
+        let next = rest.floor_char_boundary(MOST_BYTES - SHARED);
+        match rest.get(next..).filter(|_| rest.len() > MOST_BYTES) {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    let asks = whole.score >= HOLD && !origin.may_ask();
+    Judgement { score: whole.score, hold: asks || whole.outright, findings: whole.findings }
 }

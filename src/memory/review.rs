@@ -100,7 +100,8 @@ impl Writing {
         for unit in version.conflicts.iter().chain([&version.unit]) {
             rivals.extend(self.in_use(&version.tenant, unit).await?);
         }
-        let reviewers = self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
+        let reviewers =
+            self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
         let votes = self.store().votes(&version.tenant, version.seq).await?;
         Ok(Pending { version, rivals, votes, reviewers })
     }
@@ -144,7 +145,8 @@ impl Writing {
             self.store().change(None, &[rejected]).await?;
             return Ok(Outcome { state: State::Rejected, missing: 0 });
         }
-        let wanted = self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
+        let wanted =
+            self.collections().get(&version.draft.collection).map_or(2, |one| one.reviewers);
         let both = reason.starts_with(BOTH);
         let agree = votes.iter().filter(|vote| {
             vote.approve && vote.by != version.owner && vote.reason.starts_with(BOTH) == both
@@ -183,7 +185,9 @@ impl Writing {
             }
             Some(ended) => {
                 let why = gate::word(&ended.why);
-                Err(Error::State(format!("`{evidence}` has ended ({why}): decide about what followed")))
+                Err(Error::State(format!(
+                    "`{evidence}` has ended ({why}): decide about what followed"
+                )))
             }
         }
     }
@@ -210,7 +214,8 @@ impl Writing {
         let replaced = version.conflicts.iter().filter(|_| manner == Manner::Replace);
         for unit in replaced.filter(|unit| version.draft.supersedes.as_ref() != Some(*unit)) {
             for old in self.in_use(tenant, unit).await? {
-                let begins = version.valid_from.filter(|at| old.valid_from.is_none_or(|from| from < *at));
+                let begins =
+                    version.valid_from.filter(|at| old.valid_from.is_none_or(|from| from < *at));
                 match begins {
                     Some(at) => cuts.push(cut(&old, at, now)),
                     None => changes.push(end(&old, End::Superseded, Some(&version.unit), now)),

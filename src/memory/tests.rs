@@ -1,4 +1,5 @@
 //! What goes into the memory, and what does not.
 
+mod guard;
 mod instant;
 mod redact;

@@ -3,8 +3,6 @@
 
 mod likeness;
 mod survey;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -118,7 +116,16 @@ impl Writing {
     /// What upkeep would do; changes nothing. With `rights` only in the collections that this caller
     /// may write, and of those it sees; without, in all tenants.
     pub async fn plan(&self, rights: Option<&Rights>) -> Result<Plan, Error> {
-        let (collections, now) = (self.collections(), self.now());
+        self.plan_at(rights, self.now()).await
+    }
+
+    /// What it would do at an instant.
+    pub(super) async fn plan_at(
+        &self,
+        rights: Option<&Rights>,
+        now: Timestamp,
+    ) -> Result<Plan, Error> {
+        let collections = self.collections();
         let mut survey = Survey::new(self.parts().upkeep.clone(), collections, now);
         let tenant = rights.map(|rights| rights.caller.tenant.as_str());
         let mut after = 0;
@@ -239,7 +246,8 @@ pub(super) async fn run(writing: Writing) {
             done = once(&writing) => done,
         };
         let outcome = if done.is_ok() { "done" } else { "failed" };
-        metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome).increment(1);
+        metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome)
+            .increment(1);
         match done {
             Ok(Some(run)) => tracing::info!(run = run.id, did = run.summary, "memory upkeep"),
             Ok(None) => tracing::info!("memory upkeep found nothing to do"),

@@ -120,6 +120,12 @@ const fn label(rule: Rule) -> &'static str {
         Rule::Standing => "standing",
         Rule::Concealment => "concealment",
         Rule::Exfiltration => "exfiltration",
+        Rule::Answer => "answer",
+        Rule::Address => "address",
+        Rule::Tool => "tool",
+        Rule::Memory => "memory",
+        Rule::Authority => "authority",
+        Rule::Task => "task",
         Rule::Markup => "markup",
         Rule::Hidden => "hidden",
     }

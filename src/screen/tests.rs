@@ -9,6 +9,7 @@ fn rules(text: &str) -> Vec<Rule> {
 #[test]
 fn every_pattern_compiles() {
     assert!(patterns::compiles());
+    assert!(atoms::compile());
 }
 
 #[test]

@@ -42,7 +42,10 @@ pub(super) fn pieces(text: &str, budget: usize) -> Vec<Piece> {
 
 /// Paragraphs: what stands between empty lines, or between line ends of a list or a log.
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
-    text.split("\n\n").flat_map(|block| block.split("\r\n\r\n")).map(str::trim).filter(|s| !s.is_empty())
+    text.split("\n\n")
+        .flat_map(|block| block.split("\r\n\r\n"))
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
 }
 
 /// A sentence, cut further as far as it must be.
@@ -62,7 +65,8 @@ fn fit(sentence: &str, budget: usize, all: &mut Vec<Piece>) {
         }
         let mut rest = clause;
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at_checked(fitting(rest, budget)).unwrap_or((rest, ""));
+            let (piece, behind) =
+                rest.split_at_checked(fitting(rest, budget)).unwrap_or((rest, ""));
             push(piece.trim());
             rest = behind.trim_start();
         }
@@ -94,9 +98,9 @@ fn cut(text: &str, ends: fn(char, Option<char>) -> bool) -> Vec<&str> {
 fn ends_sentence(c: char, next: Option<char>) -> bool {
     let space = next.is_none_or(char::is_whitespace);
     match c {
-        '。' | '！' | '？' | '；' | '…' => {
-            next.is_none_or(|next| !matches!(next, '”' | '’' | '」' | '』' | '）' | '。' | '！' | '？' | '…'))
-        }
+        '。' | '！' | '？' | '；' | '…' => next.is_none_or(|next| {
+            !matches!(next, '”' | '’' | '」' | '』' | '）' | '。' | '！' | '？' | '…')
+        }),
         '”' | '」' | '』' => false,
         '.' | '!' | '?' => space,
         '\n' => true,

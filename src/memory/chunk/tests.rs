@@ -10,7 +10,8 @@ use crate::memory::unit::Draft;
 use crate::tokens::count;
 
 fn draft(more: serde_json::Value) -> Draft {
-    let mut whole = json!({"collection": "c", "source": "s", "source_id": "1", "kind": "knowledge"});
+    let mut whole =
+        json!({"collection": "c", "source": "s", "source_id": "1", "kind": "knowledge"});
     whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(whole).unwrap()
 }
@@ -33,8 +34,14 @@ fn a_short_unit_is_one_chunk_with_all_that_it_says() {
     let all = texts(&unit, 384);
     assert_eq!(all.len(), 1, "{all:?}");
     for words in [
-        "Pump PX-200", "Runs at 5 bar.", "Replace the seal.", "2023-05-07 (7 May 2023) Li:",
-        "a cracked seal", "SN 0042", "PX-200 pressure: 5 bar", "Parts\npart | count\nseal | 2",
+        "Pump PX-200",
+        "Runs at 5 bar.",
+        "Replace the seal.",
+        "2023-05-07 (7 May 2023) Li:",
+        "a cracked seal",
+        "SN 0042",
+        "PX-200 pressure: 5 bar",
+        "Parts\npart | count\nseal | 2",
     ] {
         assert!(all[0].contains(words), "{words}: {}", all[0]);
     }
@@ -82,7 +89,8 @@ fn a_long_table_repeats_its_columns() {
 
 #[test]
 fn the_date_stands_in_the_zone_of_the_collection() {
-    let unit = draft(json!({"text": "你好", "speaker": "王", "source_time": "2026-03-01T17:00:00Z"}));
+    let unit =
+        draft(json!({"text": "你好", "speaker": "王", "source_time": "2026-03-01T17:00:00Z"}));
     let zone = TimeZone::get("Asia/Shanghai").unwrap();
     assert!(chunk(&unit, 384, &zone)[0].text.contains("2026-03-02"));
 }

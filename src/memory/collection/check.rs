@@ -47,16 +47,22 @@ pub(super) fn check(one: &Collection) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     let mut say = |place: &str, message: String| wrong.push((place.to_owned(), message));
     if !is_name(&one.name) {
-        say("name", format!(
-            "`{}` is no name; at most {NAME} of `a-z 0-9 . _ -`, a letter or digit first",
-            one.name
-        ));
+        say(
+            "name",
+            format!(
+                "`{}` is no name; at most {NAME} of `a-z 0-9 . _ -`, a letter or digit first",
+                one.name
+            ),
+        );
     }
     if one.description.trim().is_empty() {
         say("description", "is empty; say what the collection holds".to_owned());
     }
     if one.kinds.is_empty() {
-        say("kinds", "takes no kind; name `knowledge`, `case`, `preference` or `result`".to_owned());
+        say(
+            "kinds",
+            "takes no kind; name `knowledge`, `case`, `preference` or `result`".to_owned(),
+        );
     }
     if one.sources.is_empty() {
         say("sources", "takes no source; name patterns such as `manual/*`".to_owned());
@@ -66,15 +72,21 @@ pub(super) fn check(one: &Collection) -> Vec<(String, String)> {
         if bare || pattern.matches('*').count() > 8 {
             say(
                 &format!("sources[{at}]"),
-                format!("`{}` is no pattern of a source; at most 8 `*` and some text", pattern.escape_debug()),
+                format!(
+                    "`{}` is no pattern of a source; at most 8 `*` and some text",
+                    pattern.escape_debug()
+                ),
             );
         }
     }
     if jiff::tz::TimeZone::get(&one.time_zone).is_err() {
-        say("time_zone", format!(
-            "`{}` is no time zone; take an IANA name such as `UTC` or `Asia/Shanghai`",
-            one.time_zone
-        ));
+        say(
+            "time_zone",
+            format!(
+                "`{}` is no time zone; take an IANA name such as `UTC` or `Asia/Shanghai`",
+                one.time_zone
+            ),
+        );
     }
     if !(1..=2).contains(&one.reviewers) {
         say("reviewers", format!("{} is not 1 or 2", one.reviewers));
@@ -101,23 +113,32 @@ fn check_trust(one: &Collection, say: &mut impl FnMut(&str, String)) {
         }
     }
     if !one.trust.contains_key(&one.origin) {
-        say("trust", format!(
-            "has nothing for `{0}`, the collection's own origin; add `{0} = ...`",
-            spell(one.origin)
-        ));
+        say(
+            "trust",
+            format!(
+                "has nothing for `{0}`, the collection's own origin; add `{0} = ...`",
+                spell(one.origin)
+            ),
+        );
     }
     if let Some((origin, _)) = one.trust.iter().find(|(origin, _)| **origin < one.origin) {
-        say("trust", format!(
-            "`{}` stands above the collection's own origin `{}`, and a caller can only lower it",
-            spell(*origin),
-            spell(one.origin)
-        ));
+        say(
+            "trust",
+            format!(
+                "`{}` stands above the collection's own origin `{}`, and a caller can only lower it",
+                spell(*origin),
+                spell(one.origin)
+            ),
+        );
     }
     let rising = one.trust.values().zip(one.trust.values().skip(1)).any(|(one, next)| next > one);
     if rising {
-        say("trust", "believes a later origin more than an earlier one of `curator`, `person`, \
+        say(
+            "trust",
+            "believes a later origin more than an earlier one of `curator`, `person`, \
              `model`, `tool`, `file`, `web`: a caller could gain by naming it; let it never rise"
-            .to_owned());
+                .to_owned(),
+        );
     }
 }
 
@@ -181,14 +202,19 @@ fn check_access(access: &Access, origin: Origin, say: &mut impl FnMut(&str, Stri
         }
     }
     if origin == Origin::Curator && access.write.iter().any(|entry| entry == "any") {
-        say("access.write", "lets everybody write as a curator; name the role that curates, or give \
+        say(
+            "access.write",
+            "lets everybody write as a curator; name the role that curates, or give \
              the collection another `origin`"
-            .to_owned());
+                .to_owned(),
+        );
     }
 }
 
 fn spell(origin: Origin) -> String {
-    serde_json::to_value(origin).ok().and_then(|value| Some(value.as_str()?.to_owned()))
+    serde_json::to_value(origin)
+        .ok()
+        .and_then(|value| Some(value.as_str()?.to_owned()))
         .unwrap_or_default()
 }
 

@@ -62,13 +62,19 @@ fn rule(text: &str) -> Option<Regex> {
 
 static AMPS: LazyLock<Option<Regex>> = LazyLock::new(|| rule(r"(\d)\s*A\b"));
 static AT_MOST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"\b(?:(?:must|may|shall|should|can|do|does|will)? ?(?:not|never|cannot) (?:to )?exceed(?:ing)?|no more than|not more than|no longer than|no later than|at most|up to|not over|less than|fewer than|maximum of|max\. of)\b|[≤<]=?|不得超过|不能超过|不应超过|不超过|不高于|不得高于|不大于|不多于|不长于|至多|最多|低于|少于|小于")
+    rule(
+        r"\b(?:(?:must|may|shall|should|can|do|does|will)? ?(?:not|never|cannot) (?:to )?exceed(?:ing)?|no more than|not more than|no longer than|no later than|at most|up to|not over|less than|fewer than|maximum of|max\. of)\b|[≤<]=?|不得超过|不能超过|不应超过|不超过|不高于|不得高于|不大于|不多于|不长于|至多|最多|低于|少于|小于",
+    )
 });
 static AT_LEAST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"\b(?:no less than|not less than|no fewer than|at least|minimum of|more than|not below|over)\b|[≥>]=?|不得少于|不得低于|不少于|不低于|不小于|不短于|至少|最少|起码|高于|超过|多于|大于")
+    rule(
+        r"\b(?:no less than|not less than|no fewer than|at least|minimum of|more than|not below|over)\b|[≥>]=?|不得少于|不得低于|不少于|不低于|不小于|不短于|至少|最少|起码|高于|超过|多于|大于",
+    )
 });
 static ABOUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"\b(?:approximately|approx\.?|about|around|roughly|circa|nearly|almost)\b|大约|大概|约为|约|≈")
+    rule(
+        r"\b(?:approximately|approx\.?|about|around|roughly|circa|nearly|almost)\b|大约|大概|约为|约|≈",
+    )
 });
 static BEHIND: LazyLock<[(Option<Regex>, char); 3]> = LazyLock::new(|| {
     [
@@ -80,13 +86,18 @@ static BEHIND: LazyLock<[(Option<Regex>, char); 3]> = LazyLock::new(|| {
 static ENDS: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"[。！？!?；;\n]|\.(?:\s|$)|[,，]\s|，|\bbut\b|\bwhereas\b|但是|但|而"));
 static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"^(?:[a-z]+[-_/]?\d[a-z0-9]*(?:[-_/.][a-z0-9]+)*|\d+[a-z]+\d[a-z0-9-]*|[a-z]{1,6}-[a-z]*\d[a-z0-9-]*)")
+    rule(
+        r"^(?:[a-z]+[-_/]?\d[a-z0-9]*(?:[-_/.][a-z0-9]+)*|\d+[a-z]+\d[a-z0-9-]*|[a-z]{1,6}-[a-z]*\d[a-z0-9-]*)",
+    )
 });
 static NUMBER: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"^[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"));
-static TO: LazyLock<Option<Regex>> = LazyLock::new(|| rule(r"^\s*(?:-|–|—|~|～|至|到|to\b|and\b|和)\s*"));
+static TO: LazyLock<Option<Regex>> =
+    LazyLock::new(|| rule(r"^\s*(?:-|–|—|~|～|至|到|to\b|and\b|和)\s*"));
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"(?:\b(?:step|chapter|section|version|ver|no|nr|number|figure|fig|table|page|item|line|room|floor|level|phase|class|type|zone|station|gate|part|building|model|error|code|art|article|clause)\.?\s*#?|第|版本|编号|型号|错误|代码|楼|#)\s*$")
+    rule(
+        r"(?:\b(?:step|chapter|section|version|ver|no|nr|number|figure|fig|table|page|item|line|room|floor|level|phase|class|type|zone|station|gate|part|building|model|error|code|art|article|clause)\.?\s*#?|第|版本|编号|型号|错误|代码|楼|#)\s*$",
+    )
 });
 
 /// A text with even letters, and phrases of bounds as marks.
@@ -116,8 +127,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut all: Vec<Clause> = Vec::new();
     let (mut start, mut condition) = (0, None::<Clause>);
     let stops = ends.find_iter(&text).map(|found| (found.start(), found.end(), found.as_str()));
-    let stops: Vec<(usize, usize, &str)> =
-        stops.chain([(text.len(), text.len(), ".")]).collect();
+    let stops: Vec<(usize, usize, &str)> = stops.chain([(text.len(), text.len(), ".")]).collect();
     for (at, end, mark) in stops {
         let mut clause = read(text.get(start..at).unwrap_or_default());
         start = end;
@@ -127,7 +137,8 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
             clause.when |= before.when;
             clause.excepts |= before.excepts;
         }
-        let states = !clause.quantities.is_empty() || !clause.days.is_empty() || !clause.clocks.is_empty();
+        let states =
+            !clause.quantities.is_empty() || !clause.days.is_empty() || !clause.clocks.is_empty();
         // "When it is hot, ..." belongs to what follows, and so does a subject without a statement.
         if goes_on && (clause.when || !states) {
             let mut carried = clause.clone();
@@ -249,7 +260,11 @@ impl Reader {
             let low = measure::measure(range.0, name)?;
             let high = measure::measure(range.1, name)?;
             let written = behind(unit_at).starts_with(name);
-            Some(((low.value, high.value), low.dimension, if written { unit_at + length } else { end }))
+            Some((
+                (low.value, high.value),
+                low.dimension,
+                if written { unit_at + length } else { end },
+            ))
         });
         let bound = std::mem::replace(&mut self.bound, Bound::Exact);
         let (range, dimension, end) = known.unwrap_or((range, String::new(), end));
@@ -297,7 +312,8 @@ impl Reader {
         let mut end = 0;
         for (at, c) in rest.char_indices() {
             let tail = rest.get(at..).unwrap_or_default();
-            if !('\u{4e00}'..='\u{9fff}').contains(&c) || (at > 0 && lexicon::first(tail).is_some()) {
+            if !('\u{4e00}'..='\u{9fff}').contains(&c) || (at > 0 && lexicon::first(tail).is_some())
+            {
                 break;
             }
             end = at + c.len_utf8();

@@ -33,9 +33,8 @@ fn rule(text: &str) -> Option<Regex> {
 
 static DIGITS: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"^(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?\b"));
-static CHINESE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"^(\d{4})\s*年(?:\s*(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号])?)?")
-});
+static CHINESE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| rule(r"^(\d{4})\s*年(?:\s*(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号])?)?"));
 static BEFORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     rule(&format!(r"^(\d{{1,2}})(?:st|nd|rd|th)?\s+({NAMES})\s*,?\s*(\d{{4}})\b"))
 });
@@ -43,7 +42,9 @@ static BEHIND: LazyLock<Option<Regex>> = LazyLock::new(|| {
     rule(&format!(r"^({NAMES})\s+(?:(\d{{1,2}})(?:st|nd|rd|th)?,?\s+)?(\d{{4}})\b"))
 });
 static CLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(r"^(\d{1,2})(?:[:：](\d{2})\s*(am|pm|a\.m\.|p\.m\.)?|\s*(am|pm|a\.m\.|p\.m\.)|\s*点(半|\d{1,2}分)?)")
+    rule(
+        r"^(\d{1,2})(?:[:：](\d{2})\s*(am|pm|a\.m\.|p\.m\.)?|\s*(am|pm|a\.m\.|p\.m\.)|\s*点(半|\d{1,2}分)?)",
+    )
 });
 
 fn number(found: &Captures<'_>, at: usize) -> Option<u32> {
@@ -111,9 +112,22 @@ pub(super) fn date(text: &str) -> Option<Day> {
 /// A number spelled in words, below a hundred.
 pub(super) fn spelled(word: &str) -> Option<f64> {
     const WORDS: [(&str, u32); 16] = [
-        ("two", 2), ("three", 3), ("four", 4), ("five", 5), ("six", 6), ("seven", 7), ("eight", 8),
-        ("nine", 9), ("ten", 10), ("eleven", 11), ("twelve", 12), ("fifteen", 15), ("twenty", 20),
-        ("thirty", 30), ("sixty", 60), ("ninety", 90),
+        ("two", 2),
+        ("three", 3),
+        ("four", 4),
+        ("five", 5),
+        ("six", 6),
+        ("seven", 7),
+        ("eight", 8),
+        ("nine", 9),
+        ("ten", 10),
+        ("eleven", 11),
+        ("twelve", 12),
+        ("fifteen", 15),
+        ("twenty", 20),
+        ("thirty", 30),
+        ("sixty", 60),
+        ("ninety", 90),
     ];
     WORDS.iter().find(|(name, _)| *name == word).map(|(_, value)| f64::from(*value))
 }

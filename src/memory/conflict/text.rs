@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::clause::{Bound, Clause, Quantity, clauses, words};
-use super::lexicon::{DATED, NEUTRAL};
+use super::lexicon::{is_dated, is_neutral};
 use crate::memory::unit::Draft;
 
 /// Relative difference up to which two numbers are the same, and with `about` in front.
@@ -74,7 +74,7 @@ fn comparable(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> bool {
         more.cloned().collect()
     };
     let (left, right) = (extra(one, two), extra(two, one));
-    let neutral = |words: &[String]| words.iter().all(|word| NEUTRAL.contains(&word.as_str()));
+    let neutral = |words: &[String]| words.iter().all(|word| is_neutral(word));
     if !neutral(&left) || !neutral(&right) || !(left.is_empty() || right.is_empty()) {
         return false;
     }
@@ -158,7 +158,7 @@ fn differ(one: &Quantity, two: &Quantity) -> bool {
 
 /// Whether dates and clock times are the same; `None` where there are none to compare.
 fn times(one: &Clause, two: &Clause) -> Option<bool> {
-    let dated = |clause: &Clause| clause.words.iter().any(|word| DATED.contains(&word.as_str()));
+    let dated = |clause: &Clause| clause.words.iter().any(|word| is_dated(word));
     if !dated(one) || !dated(two) {
         return None;
     }

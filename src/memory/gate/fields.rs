@@ -1,8 +1,8 @@
 //! What a draft has to have beside its metadata: kind, source, something to say, places, images,
 //! tables and series that can be used.
 
-use super::limits::{shown, word};
 use super::Faults;
+use super::limits::{shown, word};
 use crate::memory::collection::Collection;
 use crate::memory::unit::{Draft, Image, Place};
 
@@ -33,7 +33,10 @@ pub(super) fn check(draft: &Draft, collection: &Collection, faults: &mut Faults)
         faults.say("/source", message);
     }
     if draft.source_id.trim().is_empty() {
-        faults.say("/source_id", "is empty; send the unit's id at its source, by which it is replaced");
+        faults.say(
+            "/source_id",
+            "is empty; send the unit's id at its source, by which it is replaced",
+        );
     }
     content(draft, faults);
     claims(draft, faults);
@@ -59,7 +62,8 @@ fn content(draft: &Draft, faults: &mut Faults) {
         || draft.images.iter().any(|one| !one.vector.is_empty())
         || draft.tables.iter().any(|table| table.rows.iter().flatten().any(words));
     if !says {
-        faults.say("", "says nothing; send `text`, `value`, `facts`, `tables`, or images with words");
+        faults
+            .say("", "says nothing; send `text`, `value`, `facts`, `tables`, or images with words");
     }
     for (at, trigger) in draft.triggers.iter().enumerate() {
         if !trigger.chars().any(char::is_alphanumeric) {
@@ -112,7 +116,8 @@ fn picture(at: usize, image: &Image, faults: &mut Faults) {
         faults.say(format!("/images/{at}/vector"), "has no length; leave it out");
     }
     if image.vector.is_empty() != image.vector_model.trim().is_empty() {
-        let message = "and `vector` go together: vectors are compared only with those of the same model";
+        let message =
+            "and `vector` go together: vectors are compared only with those of the same model";
         faults.say(format!("/images/{at}/vector_model"), message);
     }
 }
@@ -123,7 +128,9 @@ fn tables(draft: &Draft, faults: &mut Faults) {
             faults.say(format!("/tables/{at}/columns"), "is empty; name the columns");
         }
         let wanted = table.columns.len();
-        if let Some((row, cells)) = table.rows.iter().enumerate().find(|(_, row)| row.len() != wanted) {
+        if let Some((row, cells)) =
+            table.rows.iter().enumerate().find(|(_, row)| row.len() != wanted)
+        {
             let message = format!("has {} cells, and the table has {wanted} columns", cells.len());
             faults.say(format!("/tables/{at}/rows/{row}"), message);
         }

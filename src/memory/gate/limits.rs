@@ -63,7 +63,8 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults) {
     ];
     for (name, count, most) in counts {
         if count > most {
-            faults.say(format!("/{name}"), format!("has {count} members, at most {most} are taken"));
+            faults
+                .say(format!("/{name}"), format!("has {count} members, at most {most} are taken"));
         }
     }
     let rows: usize = draft.tables.iter().map(|table| table.rows.len()).sum();
@@ -86,7 +87,9 @@ fn characters(place: Place<'_>, text: &str, faults: &mut Faults) {
         let code = u32::from(found);
         faults.say(
             place.pointer(),
-            format!("has the control character U+{code:04X} at byte {at}; send the text without it"),
+            format!(
+                "has the control character U+{code:04X} at byte {at}; send the text without it"
+            ),
         );
     }
     let (length, most, what) = match place.size() {
@@ -194,7 +197,10 @@ pub(super) fn shown(text: &str) -> String {
 
 /// A value such as a kind or an origin, as it is written.
 pub(crate) fn word(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|one| Some(one.as_str()?.to_owned())).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|one| Some(one.as_str()?.to_owned()))
+        .unwrap_or_default()
 }
 
 /// A text as it is compared: without case, width, invisible characters, spaces and marks.

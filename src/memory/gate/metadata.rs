@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::limits::shown;
 use super::Faults;
+use super::limits::shown;
 use crate::decimal;
 use crate::memory::collection::{Collection, Field, Form};
 use crate::memory::instant::{self, Side};
@@ -16,7 +16,11 @@ const TEXT: usize = 4096;
 const MEMBERS: usize = 256;
 
 /// Checks all fields.
-pub(super) fn check(metadata: &mut Map<String, Value>, collection: &Collection, faults: &mut Faults) {
+pub(super) fn check(
+    metadata: &mut Map<String, Value>,
+    collection: &Collection,
+    faults: &mut Faults,
+) {
     for (name, field) in &collection.metadata {
         if field.required && metadata.get(name).is_none_or(Value::is_null) {
             let about = if field.description.is_empty() { "" } else { ": " };
@@ -72,7 +76,12 @@ fn describe(field: &Field) -> String {
 }
 
 /// Whether a value is what the field declares; a time is rewritten.
-fn fit(name: &str, value: &mut Value, field: &Field, collection: &Collection) -> Result<(), String> {
+fn fit(
+    name: &str,
+    value: &mut Value,
+    field: &Field,
+    collection: &Collection,
+) -> Result<(), String> {
     let fits = match (field.form, &*value) {
         (Form::Text, Value::String(text)) => return text_fits(text, field),
         (Form::Texts, Value::Array(members)) => return texts_fit(members, field),
@@ -121,7 +130,10 @@ fn texts_fit(members: &[Value], field: &Field) -> Result<(), String> {
     }
     for member in members {
         let Some(text) = member.as_str() else {
-            return Err(format!("has the member `{}`, which is no text", shown(&member.to_string())));
+            return Err(format!(
+                "has the member `{}`, which is no text",
+                shown(&member.to_string())
+            ));
         };
         text_fits(text, field).map_err(|message| format!("has a member that {message}"))?;
     }

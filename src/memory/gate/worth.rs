@@ -26,7 +26,8 @@ static TALK: LazyLock<Option<Regex>> = LazyLock::new(|| {
         谢谢|多谢|感谢|非常|十分|辛苦了?|麻烦了|不客气|不用谢|没事|没关系|没问题|好的?|好吧|行|可以|嗯+|哦+|\
         啊+|哈+|呵+|嘿+|收到|明白|知道|了解|懂|对|是的?|再见|拜拜|回头见|明天见|辛苦|您|你们?|大家|了|吧|呀|呢|的|啦|\
         最近怎么样|吃了吗|在吗|周末愉快|祝好";
-    Regex::new(&format!(r"^(?:(?:{english}|{chinese})\b[\s\pP\pS]*|(?:{chinese})[\s\pP\pS]*)+$")).ok()
+    Regex::new(&format!(r"^(?:(?:{english}|{chinese})\b[\s\pP\pS]*|(?:{chinese})[\s\pP\pS]*)+$"))
+        .ok()
 });
 
 /// Words that tie a statement to the moment in which it is read.
@@ -46,8 +47,9 @@ static VOLATILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// A reading: a number, or what a queue or the weather is said to be.
-static READING: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\d|\b(?:sunny|raining|empty|full|sold out)\b|晴|下雨|售罄|缺货").ok());
+static READING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\d|\b(?:sunny|raining|empty|full|sold out)\b|晴|下雨|售罄|缺货").ok()
+});
 
 /// Says what is not worth keeping.
 pub(super) fn check(draft: &Draft, ends: bool, faults: &mut Faults) {
@@ -58,7 +60,10 @@ pub(super) fn check(draft: &Draft, ends: bool, faults: &mut Faults) {
     }
     let text = said.trim().to_lowercase();
     if draft.key.is_empty() && draft.value.trim().is_empty() && is_talk(&text) {
-        faults.say("/text", "is small talk, which answers no later question; keep it in the conversation");
+        faults.say(
+            "/text",
+            "is small talk, which answers no later question; keep it in the conversation",
+        );
     }
     let lasting = ends || draft.kind == Kind::Case;
     if !lasting && is_reading(&text) {

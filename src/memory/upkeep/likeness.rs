@@ -93,7 +93,8 @@ fn figures(draft: &Draft) -> Vec<String> {
         .filter(|part| part.chars().any(|c| c.is_ascii_digit()) || DENIALS.contains(part))
         .map(str::to_owned)
         .collect();
-    let denial = |c: &char| matches!(c, '不' | '未' | '无' | '没' | '非' | '禁' | '勿' | '仅' | '只');
+    let denial =
+        |c: &char| matches!(c, '不' | '未' | '无' | '没' | '非' | '禁' | '勿' | '仅' | '只');
     found.extend(text.chars().filter(denial).map(String::from));
     found
 }

@@ -123,12 +123,18 @@ impl Survey {
         if taken(one) || taken(two) {
             return;
         }
-        let Some(share) = alike(one, two).filter(|share| *share >= self.config.similarity.max(0.8)) else {
+        let Some(share) = alike(one, two).filter(|share| *share >= self.config.similarity.max(0.8))
+        else {
             return;
         };
         let weight = |version: &Version| (version.trust, version.source_time, -version.seq);
         let (kept, gone) = if weight(one) >= weight(two) { (one, two) } else { (two, one) };
-        let why = format!("says the same as `{}` of {} ({:.1} %)", kept.unit, kept.draft.source, share * 100.0);
+        let why = format!(
+            "says the same as `{}` of {} ({:.1} %)",
+            kept.unit,
+            kept.draft.source,
+            share * 100.0
+        );
         self.put(gone, Work::Merge, why);
         if let Some(item) = self.items.get_mut(&gone.seq) {
             item.kept = Some(kept.unit.clone());

@@ -38,11 +38,15 @@ pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, V
 fn texts(draft: &Draft) -> Vec<&str> {
     let mut all = vec![draft.text.as_str(), &draft.value, &draft.key, &draft.speaker, &draft.group];
     all.extend(draft.triggers.iter().map(String::as_str));
-    all.extend(draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]));
+    all.extend(
+        draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]),
+    );
     all.extend(draft.facts.iter().flat_map(|one| [one.entity.as_str(), &one.value]));
     all.extend(draft.entities.iter().map(|one| one.value.as_str()));
     for Table { caption, columns, rows } in &draft.tables {
-        all.extend([caption].into_iter().chain(columns).chain(rows.iter().flatten()).map(String::as_str));
+        all.extend(
+            [caption].into_iter().chain(columns).chain(rows.iter().flatten()).map(String::as_str),
+        );
     }
     all
 }

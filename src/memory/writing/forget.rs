@@ -26,7 +26,9 @@ impl Writing {
         };
         // Of a unit that several wrote, nobody takes out what others said.
         let touched = if erase { &seen } else { &open };
-        if !rights.reviews(newest) && !(touched.iter().all(own) && (!erase || seen.len() == history.len())) {
+        if !rights.reviews(newest)
+            && !(touched.iter().all(own) && (!erase || seen.len() == history.len()))
+        {
             let message = format!(
                 "unit `{unit}` was not written by you alone: ask a reviewer of `{}` to forget it",
                 newest.draft.collection

@@ -96,9 +96,10 @@ impl Inbox {
 /// The bytes of a write, nearly; equal for what was stored and read again.
 fn weigh(draft: &Draft) -> u64 {
     let cells = draft.tables.iter().flat_map(|table| table.rows.iter().flatten());
-    let images = draft.images.iter().map(|one| {
-        one.description.len() + one.ocr_text.len() + one.vector.len().saturating_mul(4)
-    });
+    let images = draft
+        .images
+        .iter()
+        .map(|one| one.description.len() + one.ocr_text.len() + one.vector.len().saturating_mul(4));
     let texts = draft.triggers.iter().map(String::len);
     let sum = draft.text.len() + draft.value.len() + draft.key.len() + 512;
     let sum = sum + cells.map(String::len).sum::<usize>() + images.sum::<usize>();

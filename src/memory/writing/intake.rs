@@ -56,7 +56,8 @@ impl Inner {
         drafts: Vec<Draft>,
     ) -> Vec<Result<Gated, Vec<Violation>>> {
         let times: Vec<Timestamp> = drafts.iter().map(|_| self.clock.now()).collect();
-        let size: usize = drafts.iter().map(|draft| draft.text.len() + draft.value.len() + 512).sum();
+        let size: usize =
+            drafts.iter().map(|draft| draft.text.len() + draft.value.len() + 512).sum();
         let count = drafts.len();
         let (rights, collections) = (rights.clone(), Arc::clone(collections));
         let work = move || -> Vec<_> {

@@ -89,7 +89,8 @@ impl Inner {
             return Ok(());
         }
         let scope = scope(rights.clone(), collections, self.clock.now());
-        let words: String = draft.text.chars().chain([' ']).chain(draft.value.chars()).take(LOOKED).collect();
+        let words: String =
+            draft.text.chars().chain([' ']).chain(draft.value.chars()).take(LOOKED).collect();
         let ask = Ask { words: Some(words), limit: ALIKE, ..Ask::default() };
         let found = self.parts.store.search(&scope, &ask).await?.words;
         // A layer that does not work does not stop what is written.
@@ -133,6 +134,7 @@ fn scope(rights: Rights, collections: &Collections, now: Timestamp) -> Scope {
 
 /// The same for a unit that is not there and for one that the caller may not be told of.
 fn unseen(place: String, unit: &UnitId) -> Violation {
-    let message = format!("names `{unit}`, and there is no such unit that you may see; leave it out");
+    let message =
+        format!("names `{unit}`, and there is no such unit that you may see; leave it out");
     Violation::new(place, message)
 }

@@ -52,7 +52,10 @@ pub(super) async fn lookup(
     }
     known.rivals = rivals(store, one, now).await?;
     known.rivals.retain(|version| {
-        own(version) && version.state == State::Active && version.ended.is_none() && !same(version, one)
+        own(version)
+            && version.state == State::Active
+            && version.ended.is_none()
+            && !same(version, one)
     });
     known.rivals.sort_by_key(|version| version.seq);
     known.rivals.dedup_by_key(|version| version.seq);

@@ -78,10 +78,15 @@ fn words(draft: &Draft) -> String {
     let mut all = vec![draft.key.as_str(), &draft.text, &draft.value, &draft.speaker];
     all.extend([draft.source.as_str(), &draft.source_id, &draft.group]);
     all.extend(draft.triggers.iter().map(String::as_str));
-    all.extend(draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]));
-    all.extend(draft.facts.iter().flat_map(|one| {
-        [one.entity.as_str(), &one.attribute, &one.value, &one.unit]
-    }));
+    all.extend(
+        draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]),
+    );
+    all.extend(
+        draft
+            .facts
+            .iter()
+            .flat_map(|one| [one.entity.as_str(), &one.attribute, &one.value, &one.unit]),
+    );
     all.extend(draft.entities.iter().flat_map(|one| [one.kind.as_str(), &one.value]));
     for table in &draft.tables {
         all.push(&table.caption);

@@ -116,7 +116,8 @@ impl Inner {
             let full = page.len() == PAGE;
             after = page.last().map(|write| write.receipt.clone());
             for write in page {
-                let free = keys(&write).into_iter().fold(true, |free, key| taken.insert(key) && free);
+                let free =
+                    keys(&write).into_iter().fold(true, |free, key| taken.insert(key) && free);
                 // Its file may be broken: the write waits until it is mended.
                 let collection = collections.get(&write.draft.collection).filter(|_| free);
                 if let Some(collection) = collection {
@@ -164,7 +165,9 @@ impl Inner {
             return Ok(Made::default());
         }
         let wanted: Vec<Settlement> = self.decide(prepared).await?;
-        let with = |name: &str| prepared.iter().any(|one| one.collection.name == name && one.collection.vectors);
+        let with = |name: &str| {
+            prepared.iter().any(|one| one.collection.name == name && one.collection.vectors)
+        };
         let texts = wanted.iter().filter_map(|settled| {
             let (version, chunks) = settled.version.as_ref()?;
             let wants = version.ended.is_none() && with(&version.draft.collection);
@@ -205,7 +208,12 @@ impl Inner {
     }
 
     /// Counts a failure; one too many, and the write is refused with the reason.
-    async fn blame(&self, write: &Write, error: &Error, failing: &mut Failing) -> Result<(), Error> {
+    async fn blame(
+        &self,
+        write: &Write,
+        error: &Error,
+        failing: &mut Failing,
+    ) -> Result<(), Error> {
         let count = failing.entry(write.receipt.clone()).or_default();
         *count += 1;
         if *count < FAILURES {

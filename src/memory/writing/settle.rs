@@ -16,7 +16,12 @@ pub(in crate::memory) fn active(version: &Version) -> bool {
 }
 
 /// A change that ends a version.
-pub(in crate::memory) fn end(version: &Version, why: End, by: Option<&UnitId>, at: Timestamp) -> Change {
+pub(in crate::memory) fn end(
+    version: &Version,
+    why: End,
+    by: Option<&UnitId>,
+    at: Timestamp,
+) -> Change {
     // Not before it was recorded, which a clock that was put back would make of it.
     let at = at.max(version.recorded);
     Change {
@@ -46,7 +51,8 @@ pub(super) fn settle(
     if let Some(settled) = repeats(one, known) {
         return settled;
     }
-    let current = known.same.iter().filter(|version| active(version)).max_by_key(|one| one.source_time);
+    let current =
+        known.same.iter().filter(|version| active(version)).max_by_key(|one| one.source_time);
     let mut version = version(one, known, now);
     if current.is_some_and(|current| is_older(one, current)) {
         let ended = Ended { at: now, why: End::Replaced, by: Some(version.unit.clone()) };
@@ -56,7 +62,8 @@ pub(super) fn settle(
         settled.version = Some((version, one.chunks.clone()));
         return settled;
     }
-    version.source_time = current.map_or(version.source_time, |it| it.source_time.max(version.source_time));
+    version.source_time =
+        current.map_or(version.source_time, |it| it.source_time.max(version.source_time));
     let mut changes = judge(one, known, &mut version, beside);
     if version.state == State::Active {
         let active = known.same.iter().filter(|version| active(version));
@@ -187,7 +194,8 @@ fn judge(
 fn clashes(one: &Prepared, known: &Known, version: &Version) -> Vec<Clash> {
     let replaced = one.write.draft.supersedes.as_ref();
     let rivals = known.rivals.iter().filter(|rival| Some(&rival.unit) != replaced);
-    let clash = |rival: &Version| conflict::between((version, &one.reading), rival, &one.collection);
+    let clash =
+        |rival: &Version| conflict::between((version, &one.reading), rival, &one.collection);
     rivals.filter_map(clash).collect()
 }
 

@@ -1,1 +1,10 @@
-//! The write path against a real store.
+//! The write path, the review and the upkeep against a real store.
+
+mod crash;
+mod flow;
+mod kit;
+mod lineage;
+mod refusals;
+mod review;
+mod upkeep;
+mod vectors;

@@ -120,7 +120,9 @@ async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>
             vector.len() == dimensions && vector.iter().all(|number| number.is_finite())
         };
         if vectors.len() != batch.len() || !vectors.iter().all(right) {
-            return Err(format!("its answer is not one vector of {dimensions} numbers for each text"));
+            return Err(format!(
+                "its answer is not one vector of {dimensions} numbers for each text"
+            ));
         }
         all.extend(vectors);
     }
@@ -143,7 +145,10 @@ async fn fill(inner: &Inner, embedder: &dyn Embedder) {
         match inner.fill(embedder).await {
             Ok(0) => {
                 // Every chunk has one: those of the model before are of no use any more.
-                if !tidy && let Ok(removed) = inner.parts.store.forget_models(&embedder.model().name).await {
+                if !tidy
+                    && let Ok(removed) =
+                        inner.parts.store.forget_models(&embedder.model().name).await
+                {
                     tracing::info!(removed, "vectors of other models are removed");
                     tidy = true;
                 }

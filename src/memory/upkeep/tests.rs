@@ -1,1 +1,0 @@
-//! Upkeep of a real store.

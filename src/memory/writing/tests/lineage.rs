@@ -1,0 +1,95 @@
+//! What other units have to do with a draft.
+
+use serde_json::json;
+
+use super::kit::{Bench, manual, note, with, wrong};
+use crate::memory::{Error, Origin, Stage, Trust, UnitId};
+
+#[tokio::test]
+async fn a_derived_unit_has_the_least_trust_of_its_sources() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let high = bench.stored(&bench.curator(), manual("1", "The valve opens at five bar.")).await;
+    let web = with(
+        note("page", "A page says that valves stick in winter."),
+        json!({"origin": "web", "source": "tool/web"}),
+    );
+    let low = bench.stored(&uma, web).await;
+    assert_eq!((high.trust, low.trust), (Trust(100), Trust(10)));
+    let sum = with(
+        note("sum", "Valves open at five bar, and stick in winter."),
+        json!({"derived_from": [high.unit, low.unit]}),
+    );
+    let sum = bench.stored(&uma, sum).await;
+    assert_eq!((sum.trust, sum.origin), (Trust(10), Origin::Web));
+    let one =
+        with(note("one", "Valves are opened by five bar."), json!({"derived_from": [high.unit]}));
+    assert_eq!(bench.stored(&uma, one).await.trust, Trust(60));
+}
+
+#[tokio::test]
+async fn a_unit_of_another_is_as_if_it_were_not_there() {
+    let bench = Bench::new().await;
+    let secret =
+        bench.stored(&bench.rights("otto", &[]), note("1", "Otto likes coffee at noon.")).await;
+    let (uma, nobody) = (bench.user(), UnitId::generate());
+    let told = |unit: &UnitId, field: &str| {
+        let value = if field == "supersedes" { json!(unit) } else { json!([unit]) };
+        with(note("2", "Somebody likes coffee at noon, it seems."), json!({field: value}))
+    };
+    for field in ["derived_from", "supersedes"] {
+        let seen = wrong(bench.try_put(&uma, told(&secret.unit, field)).await);
+        let none = wrong(bench.try_put(&uma, told(&nobody, field)).await);
+        let even = |all: Vec<(String, String)>, unit: &UnitId| -> Vec<String> {
+            all.into_iter().map(|(_, text)| text.replace(unit.as_str(), "U")).collect()
+        };
+        assert_eq!(even(seen, &secret.unit), even(none, &nobody), "{field}");
+    }
+    let rule = bench.stored(&bench.curator(), manual("1", "A rule of the house.")).await;
+    let refused = wrong(bench.try_put(&uma, told(&rule.unit, "supersedes")).await);
+    assert_eq!(refused[0].0, "/supersedes");
+}
+
+#[tokio::test]
+async fn what_was_recalled_is_not_stored_again_as_new() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let rule = bench
+        .stored(&bench.curator(), manual("1", "The valve opens at five bar, and closes at three."))
+        .await;
+    for text in [
+        "The valve opens at five bar, and closes at three.",
+        "the valve opens at FIVE bar and  closes at three",
+        "Ｔhe valve opens at five bar — and closes at three!",
+    ] {
+        let known = bench.try_put(&uma, note("copy", text)).await;
+        assert!(
+            matches!(&known, Err(Error::Known { unit }) if *unit == rule.unit.as_str()),
+            "{known:?}"
+        );
+    }
+    let news = note("new", "The valve opens at five bar, and leaks since Monday.");
+    assert_eq!(bench.put(&uma, news).await.stage, Stage::Stored);
+    // What another caller noted for itself alone cannot be recalled, and is not given away.
+    let otto = bench.rights("otto", &[]);
+    bench.stored(&otto, note("1", "The key hangs behind the blue door.")).await;
+    assert_eq!(
+        bench.put(&uma, note("9", "The key hangs behind the blue door.")).await.stage,
+        Stage::Stored
+    );
+}
+
+#[tokio::test]
+async fn turns_of_a_conversation_may_repeat_each_other() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    for position in 0..3 {
+        let turn = with(
+            note(&format!("turn{position}"), "Hello there!"),
+            json!({
+            "group": "chat/1", "position": position, "speaker": "Uma",
+            "source_time": "2026-03-01T09:00:00Z"}),
+        );
+        assert_eq!(bench.put(&uma, turn).await.stage, Stage::Stored);
+    }
+}

@@ -1,0 +1,116 @@
+//! Upkeep: what it plans, does and puts back.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::kit::{Bench, manual, note, with};
+use crate::memory::{Change, End, State, Work};
+
+const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
+    housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
+    read at the glass, and the start is noted in the book of the shift with name and hour.";
+
+#[tokio::test]
+async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let first = bench.stored(&cora, manual("1", LONG)).await;
+    let second =
+        bench.stored(&cora, manual("2", &LONG.replace("damaged within", "damaged in"))).await;
+    let plan = bench.writing.plan(None).await.unwrap();
+    assert_eq!(plan.items.len(), 1, "{plan:?}");
+    assert_eq!((plan.items[0].work, plan.items[0].seq), (Work::Merge, first.seq));
+    assert_eq!(plan.items[0].kept.as_ref(), Some(&second.unit));
+    // A plan changes nothing.
+    assert!(bench.load(first.seq).await.ended.is_none());
+    let run = bench.writing.apply(&plan).await.unwrap().unwrap();
+    assert_eq!(
+        (run.changed, run.summary.as_str()),
+        (1, "1 merged, 0 expired, 0 dropped, 0 archived")
+    );
+    let ended = bench.load(first.seq).await.ended.unwrap();
+    assert_eq!((ended.why, ended.by), (End::Merged, Some(second.unit)));
+    assert!(bench.writing.plan(None).await.unwrap().items.is_empty());
+    assert_eq!(bench.writing.undo(&run.id).await.unwrap(), 1);
+    assert!(bench.load(first.seq).await.ended.is_none());
+    assert!(
+        bench.writing.undo(&run.id).await.is_err() && bench.writing.undo("none").await.is_err()
+    );
+}
+
+#[tokio::test]
+async fn what_differs_in_more_than_wording_is_never_merged() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let text = |change: (&str, &str)| LONG.replace(change.0, change.1);
+    let numbered = format!("{LONG} Limit 5.");
+    bench.stored(&cora, manual("1", &numbered)).await;
+    bench.stored(&cora, manual("2", &format!("{LONG} Limit 7."))).await;
+    bench.stored(&cora, manual("3", &text(("must be open", "must not be open")))).await;
+    bench.stored(&cora, with(manual("4", LONG), json!({"valid_to": "2025-01-01"}))).await;
+    bench.stored(&cora, with(manual("5", LONG), json!({"valid_from": "2025-01-01"}))).await;
+    bench.stored(&cora, with(manual("6", LONG), json!({"kind": "case"}))).await;
+    bench.stored(&cora, with(manual("7", &text(("hour", "hours"))), json!({"kind": "case"}))).await;
+    bench.stored(&cora, with(manual("8", LONG), json!({"metadata": {"language": "en"}}))).await;
+    for (name, id) in [("uma", "a"), ("otto", "b")] {
+        let noted = note(id, &text(("name and hour", &format!("{id} name and hour"))));
+        bench.stored(&bench.rights(name, &[]), noted).await;
+    }
+    let plan = bench.writing.plan(None).await.unwrap();
+    assert_eq!((plan.items.len(), plan.seen), (0, 10), "{plan:?}");
+}
+
+#[tokio::test]
+async fn what_expired_ends_and_what_is_not_used_is_archived() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let kept = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+    let plan = bench
+        .writing
+        .plan_at(None, kept.recorded + SignedDuration::from_hours(2399))
+        .await
+        .unwrap();
+    assert!(plan.items.is_empty());
+    let later = kept.recorded + SignedDuration::from_hours(2401);
+    let plan = bench.writing.plan_at(None, later).await.unwrap();
+    assert_eq!(plan.items[0].work, Work::Archive);
+    let run = bench.writing.apply(&plan).await.unwrap().unwrap();
+    assert_eq!(bench.load(kept.seq).await.state, State::Archived);
+    // What is written again is in use again.
+    bench.put(&uma, note("1", "Likes tea in the morning.")).await;
+    assert_eq!(bench.load(kept.seq).await.state, State::Active);
+    assert_eq!(bench.writing.undo(&run.id).await.unwrap(), 0);
+    let plan = bench
+        .writing
+        .plan_at(None, kept.recorded + SignedDuration::from_hours(8761))
+        .await
+        .unwrap();
+    assert_eq!(plan.items[0].work, Work::Expire);
+    bench.writing.apply(&plan).await.unwrap().unwrap();
+    assert_eq!(bench.load(kept.seq).await.ended.unwrap().why, End::Expired);
+    // The curated collection keeps its units for ever.
+    bench.stored(&bench.curator(), manual("1", "A rule of the house.")).await;
+    assert!(bench.writing.plan_at(None, Timestamp::MAX).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let kept = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+    bench.stored(&bench.rights("otto", &[]), note("1", "Likes coffee at noon.")).await;
+    let later = kept.recorded + SignedDuration::from_hours(3000);
+    let plan = bench.writing.plan_at(Some(&uma), later).await.unwrap();
+    assert_eq!((plan.items.len(), plan.seen), (1, 1));
+    let rejected = Change {
+        seq: kept.seq,
+        state: Some(State::Rejected),
+        ended: None,
+        conflicts: vec![],
+        remarks: vec![],
+    };
+    bench.store.change(None, &[rejected]).await.unwrap();
+    assert!(bench.writing.apply(&plan).await.unwrap().is_none());
+    let drop = bench.writing.plan_at(Some(&uma), later).await.unwrap();
+    assert_eq!(drop.items[0].work, Work::Drop);
+}
