@@ -62,7 +62,7 @@ pub struct Material {
 /// A context.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Assembled {
-    /// The whole text.
+    /// The whole text: what the marks mean, where there are any, then the parts.
     pub text: String,
     /// Its tokens, as the counter counts.
     pub tokens: usize,
@@ -168,16 +168,18 @@ impl Context {
             return Err(Error::Budget(tokens));
         }
         let nonce = envelope::nonce(material, recalled);
-        let instructions = share::Piece::instructions(material);
-        let working = share::Piece::working(material);
+        let instructions = share::Piece::instructions(material, &nonce);
+        let working = share::Piece::working(material, &nonce);
         let units = recalled::units(recalled, (&self.config, &nonce), &self.counter);
         let wanted = [
             instructions.wanted(&self.counter),
             working.wanted(&self.counter),
             recalled::wanted(&units),
         ];
-        // Breaks between the parts.
-        let granted = self.config.shares.grant(tokens.saturating_sub(share::BREAKS), wanted);
+        let outside = working.is_outside() || units.iter().any(recalled::Unit::is_outside);
+        let rule = if outside { envelope::RULE } else { "" };
+        let reserved = share::BREAKS + self.counter.count(rule);
+        let granted = self.config.shares.grant(tokens.saturating_sub(reserved), wanted);
         let [first, middle, last] = granted;
         let (found, used) = recalled::fit(units, last, &self.counter);
         let texts = [
@@ -196,7 +198,9 @@ impl Context {
                 wanted,
             })
             .collect();
-        let text = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n\n");
+        let texts = parts.iter().map(|part| part.text.as_str());
+        let texts = Some(rule).filter(|rule| !rule.is_empty()).into_iter().chain(texts);
+        let text = texts.collect::<Vec<_>>().join("\n\n");
         Ok(Assembled { tokens: self.counter.count(&text), text, parts, units: used, nonce })
     }
 }

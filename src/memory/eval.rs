@@ -4,6 +4,7 @@
 
 mod build;
 mod cached;
+mod declare;
 mod plot;
 mod questions;
 mod report;
@@ -74,8 +75,8 @@ pub enum Over {
         /// `speaker`, `time`, `group`, `position`. Turns (units with a speaker) without a group are one
         /// group; without a position, their order in the file is it.
         units: PathBuf,
-        /// Folder with the declarations of the collections, `*.toml`; `None`: whatever the units name
-        /// takes all kinds and sources, and demands nothing.
+        /// Policies folder whose `memory/*.toml` declare the collections; `None`: whatever the units
+        /// name takes all kinds and sources, and demands nothing.
         policies: Option<PathBuf>,
         /// Makes the vectors.
         embedder: Option<Arc<dyn Embedder>>,
@@ -141,20 +142,31 @@ pub async fn run(
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<Report, Error> {
     let questions = questions::read(&options.questions)?;
-    let built;
-    let memory = match &options.over {
+    match &options.over {
         Over::Memory { recall, caller, collections } => {
-            Memory { recall, caller, collections, units: None }
+            let memory = Memory { recall, caller, collections, units: None, refused: Vec::new() };
+            measure(options, &questions, memory, progress).await
         }
         Over::Units { .. } => {
-            built = build::build(&options.over, progress).await?;
-            built.memory()
+            let built = build::build(&options.over, progress).await?;
+            let report = measure(options, &questions, built.memory(), progress).await;
+            built.end().await?;
+            report
         }
-    };
+    }
+}
+
+async fn measure(
+    options: &Options,
+    questions: &[Labelled],
+    memory: Memory<'_>,
+    progress: &(dyn Fn(Progress) + Send + Sync),
+) -> Result<Report, Error> {
     let total = questions.len() * rounds(options);
-    let mut rounds = Rounds { memory, questions: &questions, progress, done: 0, total };
+    let mut rounds = Rounds { memory, questions, progress, done: 0, total };
     let (tally, rankings) = rounds.round(&|_| {}).await?;
-    let mut report = Report::new(&questions, &tally, rounds.memory.units.clone());
+    let mut report = Report::new(questions, &tally, rounds.memory.units.clone());
+    report.refused.clone_from(&rounds.memory.refused);
     for top in TOPS {
         report.top_k.push((top, tally.recall_at(top)));
     }
@@ -191,6 +203,8 @@ struct Memory<'m> {
     collections: &'m [Owned],
     /// What became of the units that were written, by stage.
     units: Option<Vec<(String, usize)>>,
+    /// Why the first refused ones were.
+    refused: Vec<String>,
 }
 
 /// The same questions, asked again and again.

@@ -67,3 +67,6 @@ fn find(weighed: &[Recollection], seq: i64) -> Option<(usize, &Recollection)> {
     let place = given.take_while(|one| one.version.seq != seq).count() + 1;
     weighed.iter().find(|one| one.version.seq == seq).map(|one| (place, one))
 }
+
+#[cfg(test)]
+mod tests;

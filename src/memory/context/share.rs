@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, Error, Material, cut};
+use super::{Counter, Error, Material, cut, envelope};
 
 /// Tokens for the breaks between parts and lists.
 pub(super) const BREAKS: usize = 8;
+/// Tokens of the break behind a text.
+const GAP: usize = 3;
+/// Tokens of the line that says how many texts are missing.
+const MISSING: usize = 16;
 /// Turns of the conversation that are working memory (M7).
 const TURNS: usize = 2;
 
@@ -63,70 +67,93 @@ impl Shares {
     }
 }
 
+/// One text of a part.
+#[derive(Debug)]
+struct Text {
+    label: &'static str,
+    text: String,
+    /// Whether it was said outside, and stands in an envelope.
+    outside: bool,
+}
+
 /// A part made of several texts under their labels.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// Label and text, in the order in which they stand.
-    texts: Vec<(&'static str, String)>,
+    /// In the order in which they stand.
+    texts: Vec<Text>,
     /// The order in which they get room.
     first: Vec<usize>,
+    nonce: String,
 }
 
 impl Piece {
     /// Instructions, then tools in their order.
-    pub(super) fn instructions(material: &Material) -> Self {
-        let mut texts = vec![("# Instructions", material.instructions.clone())];
-        texts.extend(material.tools.iter().map(|tool| ("# Tool", tool.clone())));
-        Self::new(texts, |_| 0)
+    pub(super) fn instructions(material: &Material, nonce: &str) -> Self {
+        let own = |label, text: &String| Text { label, text: text.clone(), outside: false };
+        let mut texts = vec![own("# Instructions", &material.instructions)];
+        texts.extend(material.tools.iter().map(|tool| own("# Tool", tool)));
+        let mut piece = Self::new(texts, nonce);
+        piece.first = (0..piece.texts.len()).collect();
+        piece
     }
 
     /// Results, the last two turns, the question at the end. The question gets room first, then the
     /// turns and the results, the newest of each first.
-    pub(super) fn working(material: &Material) -> Self {
-        let mut texts: Vec<(&'static str, String)> =
-            material.results.iter().map(|one| ("# Tool result", one.clone())).collect();
+    pub(super) fn working(material: &Material, nonce: &str) -> Self {
+        let text =
+            |label, outside| move |text: &String| Text { label, text: text.clone(), outside };
+        let mut texts: Vec<Text> =
+            material.results.iter().map(text("# Tool result", true)).collect();
         let turns = material.turns.iter().rev().take(TURNS).rev();
-        texts.extend(turns.map(|one| ("# Turn", one.clone())));
-        texts.push(("# Question", material.question.clone()));
-        Self::new(texts, |label| match label {
-            "# Question" => 0,
-            "# Turn" => 1,
-            _ => 2,
-        })
+        texts.extend(turns.map(text("# Turn", false)));
+        texts.push(text("# Question", false)(&material.question));
+        // What stands last is the question, before it the newest turn, and so on.
+        let mut piece = Self::new(texts, nonce);
+        piece.first = (0..piece.texts.len()).rev().collect();
+        piece
     }
 
-    fn new(texts: Vec<(&'static str, String)>, class: fn(&str) -> u8) -> Self {
-        let texts: Vec<(&'static str, String)> =
-            texts.into_iter().filter(|(_, text)| !text.trim().is_empty()).collect();
-        let mut first: Vec<usize> = (0..texts.len()).collect();
-        let of = |at: &usize| texts.get(*at).map_or(u8::MAX, |(label, _)| class(label));
-        let ordered = first.iter().any(|at| of(at) > 0);
-        first.sort_by_key(|at| (of(at), if ordered { usize::MAX - at } else { *at }));
-        Self { texts, first }
+    fn new(mut texts: Vec<Text>, nonce: &str) -> Self {
+        texts.retain(|one| !one.text.trim().is_empty());
+        Self { texts, first: Vec::new(), nonce: nonce.to_owned() }
+    }
+
+    /// Whether any of it was said outside.
+    pub(super) fn is_outside(&self) -> bool {
+        self.texts.iter().any(|one| one.outside)
     }
 
     /// Tokens of all of it.
     pub(super) fn wanted(&self, counter: &Counter) -> usize {
-        self.texts.iter().map(|(label, text)| cost(label, text, counter)).sum()
+        self.texts.iter().map(|one| counter.count(&self.show(one, &one.text)) + GAP).sum()
     }
 
-    /// As much of it as fits: whole texts; one that does not fit loses its middle, with a mark; what
-    /// has no room at all is named by its number.
+    fn show(&self, one: &Text, text: &str) -> String {
+        let text = match one.outside {
+            true => &envelope::wrap("origin=tool", text, Some(&self.nonce)),
+            false => text,
+        };
+        format!("{}\n{text}", one.label)
+    }
+
+    /// As much of it as fits: whole texts; one that does not fit loses its middle, with a mark; how
+    /// many have no room at all is said.
     pub(super) fn fit(&self, tokens: usize, counter: &Counter) -> String {
         let mut kept: Vec<Option<String>> = vec![None; self.texts.len()];
-        // Room for the line that says what is missing.
-        let reserve = if self.wanted(counter) > tokens { 16 } else { 0 };
+        let reserve = if self.wanted(counter) > tokens { MISSING } else { 0 };
         let mut room = tokens.saturating_sub(reserve);
         for at in &self.first {
-            let Some((label, text)) = self.texts.get(*at) else { continue };
-            let overhead = cost(label, "", counter);
-            let shown = cut::middle(text, room.saturating_sub(overhead), counter);
-            if shown.is_empty() {
+            let Some(one) = self.texts.get(*at) else { continue };
+            let frame = counter.count(&self.show(one, "")) + GAP;
+            let text = cut::middle(&one.text, room.saturating_sub(frame), counter);
+            let shown = self.show(one, &text);
+            let cost = counter.count(&shown) + GAP;
+            if text.is_empty() || cost > room {
                 continue;
             }
-            room = room.saturating_sub(cost(label, &shown, counter));
+            room -= cost;
             if let Some(slot) = kept.get_mut(*at) {
-                *slot = Some(format!("{label}\n{shown}"));
+                *slot = Some(shown);
             }
         }
         let missing = kept.iter().filter(|one| one.is_none()).count();
@@ -136,9 +163,4 @@ impl Piece {
         }
         lines.join("\n\n")
     }
-}
-
-/// Tokens of a text under its label, the break behind it included.
-fn cost(label: &str, text: &str, counter: &Counter) -> usize {
-    counter.count(label) + counter.count(text) + 3
 }

@@ -134,6 +134,25 @@ fn untrusted_text_cannot_close_its_envelope() {
 }
 
 #[test]
+fn results_of_tools_stand_in_envelopes_also_when_they_are_cut() {
+    let material = Material {
+        results: vec![format!("first {} last", long(900))],
+        question: "And now?".to_owned(),
+        ..Material::default()
+    };
+    for tokens in [200, 600, 8000] {
+        let made = context().assemble(tokens, &material, &Recalled::default()).unwrap();
+        assert!(made.tokens <= tokens, "{}", made.tokens);
+        let at = |text: &str| made.text.find(text);
+        let open = at(&format!("<<<data {} origin=tool", made.nonce)).unwrap();
+        let close = at(&format!(">>>end {}", made.nonce)).unwrap();
+        assert!(open < at("first").unwrap() && at("last").unwrap() < close);
+        assert!(close < at("And now?").unwrap());
+        assert_eq!(at("left out").is_some(), tokens < 8000);
+    }
+}
+
+#[test]
 fn the_two_layers_stand_under_labels_of_their_own() {
     let hits = vec![hit("a note", "", Layer::Notes, Origin::Person, 80), curated("a rule", "")];
     let made = context().assemble(2000, &Material::default(), &recalled(hits)).unwrap();

@@ -14,6 +14,8 @@ use crate::memory::Sense;
 pub struct Report {
     /// What became of the units that were written, by stage; `None` where a memory was there.
     pub units: Option<Vec<(String, usize)>>,
+    /// Why the first refused ones were refused.
+    pub refused: Vec<String>,
     /// All questions.
     pub all: Line,
     /// By language, where questions say theirs.
@@ -72,6 +74,7 @@ impl Report {
         let some = |is: bool, lines: Vec<(String, Line)>| if is { lines } else { Vec::new() };
         Self {
             units,
+            refused: Vec::new(),
             all: tally.line(),
             languages: some(labelled(|one| &one.language), tally.by_language()),
             kinds: some(labelled(|one| &one.kind), tally.by_kind()),
@@ -92,6 +95,9 @@ impl fmt::Display for Report {
             let stages: Vec<String> =
                 units.iter().map(|(stage, count)| format!("{count} {stage}")).collect();
             writeln!(f, "units: {}", stages.join(", "))?;
+        }
+        for why in &self.refused {
+            writeln!(f, "refused: {why}")?;
         }
         write!(f, "{:<24}{:>10}", "", "questions")?;
         for place in PLACES {

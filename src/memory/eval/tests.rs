@@ -114,3 +114,45 @@ fn a_report_is_a_table_and_a_plot() {
         "{svg}"
     );
 }
+
+#[tokio::test]
+async fn a_memory_of_units_is_built_measured_and_removed() {
+    let turns = file(concat!(
+        "{\"id\":\"t1\",\"speaker\":\"Ana\",\"time\":\"2023-05-08\",\"text\":\"Which grease for the gland?\"}\n",
+        "{\"id\":\"t2\",\"speaker\":\"Ben\",\"time\":\"2023-05-08\",\"text\":\"The white one.\"}\n",
+        "{\"id\":\"t3\",\"speaker\":\"Ana\",\"time\":\"2023-05-08\",\"text\":\"Thanks!\"}\n",
+        "{\"id\":\"t4\",\"speaker\":\"Ben\",\"time\":\"2023-05-09\",\"text\":\"Lunch at noon?\"}\n",
+    ));
+    let questions = file(
+        "{\"id\":\"q\",\"text\":\"What grease is used for the gland?\",\"relevant\":[\"t2\"],\"never\":[\"t4\"]}\n",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("ranking.jsonl");
+    let options = super::Options {
+        questions: questions.path().to_owned(),
+        over: super::Over::Units {
+            units: turns.path().to_owned(),
+            policies: None,
+            embedder: None,
+            config: Box::default(),
+        },
+        out: Some(out.clone()),
+        plot: Some(folder.path().join("plot.svg")),
+        sweep: true,
+        ablate: true,
+    };
+    let steps = std::sync::Mutex::new(Vec::new());
+    let report = super::run(&options, &|step| steps.lock().unwrap().push(step)).await.unwrap();
+    assert_eq!(report.units, Some(vec![("stored".to_owned(), 4)]), "{report}");
+    let [one, three, ..] = report.all.recall;
+    assert!(one < 0.5 && three > 0.5, "{report}");
+    let (_, without) =
+        report.without.iter().find(|(sense, _)| *sense == crate::memory::Sense::Neighbour).unwrap();
+    assert!(without.recall.iter().all(|recall| *recall < 0.5), "{report}");
+    let ranking: serde_json::Value =
+        serde_json::from_str(std::fs::read_to_string(out).unwrap().trim()).unwrap();
+    assert_eq!((&ranking["id"], &ranking["ranking"][0]["id"]), (&"q".into(), &"t1".into()));
+    let steps = steps.into_inner().unwrap();
+    let last = steps.last().unwrap();
+    assert_eq!((last.stage, last.done), ("asking", last.total));
+}

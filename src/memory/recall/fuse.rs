@@ -176,15 +176,20 @@ impl Sheet {
         }
     }
 
-    /// Withholds what only vectors found and which is not similar enough.
+    /// Withholds what only vectors found and which is not similar enough; of what has a place too, only
+    /// the place stays.
     fn bound(&mut self, threshold: f64) {
+        let seen = |score: &Score| matches!(score.sense, Sense::Vector | Sense::Image);
         for candidate in self.candidates.values_mut() {
-            let alone = |score: &Score| matches!(score.sense, Sense::Vector | Sense::Image);
-            let even = candidate.scores.iter().fold(0.0_f64, |most, score| most.max(score.even));
-            if !candidate.scores.is_empty()
-                && candidate.scores.iter().all(alone)
-                && even < threshold
-            {
+            let alike = candidate.scores.iter().filter(|score| seen(score));
+            let even = alike.fold(0.0_f64, |most, score| most.max(score.even));
+            let far = |score: &Score| score.sense == Sense::Place;
+            if even >= threshold || !candidate.scores.iter().all(|one| seen(one) || far(one)) {
+                continue;
+            }
+            if candidate.scores.iter().any(far) {
+                candidate.scores.retain(far);
+            } else {
                 candidate.withheld =
                     format!("below the threshold: similarity {even:.3}, at least {threshold:.3}");
             }

@@ -1,14 +1,16 @@
 //! What recall makes of what layers find, on plain values.
 
+mod answers;
 mod entities;
+mod facts;
 mod fusion;
+pub(in crate::memory) mod home;
+mod models;
 mod weights;
 
 use jiff::Timestamp;
 
-use crate::memory::{
-    Draft, Fact, Kind, Layer, Origin, Recollection, State, Trust, UnitId, Version,
-};
+use crate::memory::{Draft, Layer, Origin, Recollection, State, Trust, UnitId, Version};
 
 /// A unit with little in it.
 pub(in crate::memory) fn draft(text: &str) -> Draft {
@@ -54,18 +56,4 @@ pub(in crate::memory) fn found(version: Version) -> Recollection {
         metres: None,
         withheld: String::new(),
     }
-}
-
-pub(in crate::memory) fn fact(entity: &str, attribute: &str, value: &str) -> Fact {
-    Fact {
-        entity: entity.to_owned(),
-        attribute: attribute.to_owned(),
-        value: value.to_owned(),
-        unit: String::new(),
-    }
-}
-
-#[test]
-fn kinds_are_as_in_a_file() {
-    assert_eq!(draft("x").kind, Kind::Case);
 }

@@ -1,0 +1,107 @@
+//! Why units did and did not come back.
+
+use serde_json::json;
+
+use super::Explained;
+use crate::memory::recall::Config;
+use crate::memory::recall::tests::home::{Home, text, unit};
+use crate::memory::{Compare, Filter, Kind, Owned, Question, UnitId};
+
+async fn explain(home: &Home, name: &str, question: &Question, unit: &UnitId) -> Explained {
+    let (rights, collections) = (home.rights(name), home.collections.load());
+    let owned: Vec<Owned> = rights.owned(&collections);
+    let recall = home.recall(Config::default());
+    recall.explain((&rights, &collections), &owned, question, Some(unit)).await.unwrap()
+}
+
+fn why(explained: &Explained) -> String {
+    explained.versions.iter().flat_map(|one| one.why.clone()).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn each_reason_is_told() {
+    let home = Home::new().await;
+    let receipts = home
+        .write(
+            "ana",
+            vec![unit(
+                "1",
+                json!({
+                    "text": "Old torque of the gland bolts: 18 Nm.", "valid_to": "2024-05-31",
+                    "metadata": {"line": "pumps"},
+                }),
+            )],
+        )
+        .await;
+    let old = receipts[0].stored.clone().unwrap().0;
+    let found = explain(
+        &home,
+        "ana",
+        &Question {
+            as_of: Some("2024-01-01T00:00:00Z".parse().unwrap()),
+            ..text("torque of gland bolts")
+        },
+        &old,
+    )
+    .await;
+    assert_eq!(found.versions[0].place, Some(1));
+    assert!(found.versions[0].why.is_empty() && !found.versions[0].scores.is_empty());
+
+    let line = |value: &str| Filter {
+        field: "line".to_owned(),
+        compare: Compare::Any,
+        values: vec![json!(value)],
+    };
+    let early = Some("2024-01-01T00:00:00Z".parse().unwrap());
+    let before = Some("2020-01-01T00:00:00Z".parse().unwrap());
+    for (question, reason) in [
+        (text("torque of gland bolts"), "not valid at"),
+        (
+            Question { as_of: early, filters: vec![line("valves")], ..text("torque") },
+            "filtered by `line",
+        ),
+        (
+            Question { as_of: early, kinds: vec![Kind::Case], ..text("torque") },
+            "filtered by `kinds`",
+        ),
+        (Question { as_of: early, known_at: before, ..text("torque") }, "recorded later"),
+        (Question { as_of: early, ..text("zebra") }, "no layer found it"),
+    ] {
+        let explained = explain(&home, "ana", &question, &old).await;
+        assert_eq!(explained.versions[0].place, None);
+        assert!(why(&explained).contains(reason), "{reason}: {}", why(&explained));
+    }
+}
+
+#[tokio::test]
+async fn what_was_outranked_says_by_how_many() {
+    let home = Home::new().await;
+    home.texts(&["pump seal", "pump", "pump with a long text about many other things beside it"])
+        .await;
+    let answer = home.ask(&text("pump seal")).await;
+    let last = answer.hits.last().unwrap().version.unit.clone();
+    let explained = explain(&home, "ana", &Question { top_k: 1, ..text("pump seal") }, &last).await;
+    assert!(why(&explained).contains("outranked: place 3, 1 wanted"), "{}", why(&explained));
+}
+
+#[tokio::test]
+async fn only_reviewers_are_told_of_what_others_keep_for_themselves() {
+    let home = Home::new().await;
+    let mut own = unit("p", json!({"text": "answer in French", "kind": "preference"}));
+    own.collection = "own".to_owned();
+    let receipts = home.write("ana", vec![own]).await;
+    let unit = receipts[0].stored.clone().unwrap().0;
+    let question = text("answer in French");
+    assert_eq!(explain(&home, "ana", &question, &unit).await.versions[0].place, Some(1));
+    assert!(explain(&home, "ben", &question, &unit).await.versions.is_empty());
+    assert_eq!(explain(&home, "reviewer", &question, &unit).await.versions.len(), 1);
+}
+
+#[tokio::test]
+async fn each_layer_has_its_time() {
+    let home = Home::new().await;
+    home.texts(&["the pump leaks"]).await;
+    let answer = home.ask(&Question { explain: true, ..text("pump PX-200") }).await;
+    let senses: Vec<&str> = answer.asked.micros.iter().map(|(sense, _)| sense.as_str()).collect();
+    assert_eq!(senses, ["trigger", "entity", "words", "neighbour"]);
+}
