@@ -5,6 +5,7 @@ mod atoms;
 mod keys;
 mod laws;
 mod patterns;
+mod phrases;
 #[cfg(test)]
 mod tests;
 mod views;
