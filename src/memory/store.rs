@@ -6,6 +6,7 @@ mod postgres;
 mod sqlite;
 mod words;
 #[cfg(test)]
+#[expect(clippy::cognitive_complexity, reason = "each assertion counts as branches")]
 mod tests;
 
 use std::sync::Arc;

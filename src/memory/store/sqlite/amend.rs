@@ -11,6 +11,7 @@ use super::fault::{Fault, json, parsed};
 use super::rows::{self, chunk_id, instant, is_of, kept, micros, name, named, packed, unit_id};
 use super::settle::{TEXT, model_id};
 use super::vectors::Code;
+use super::words::Bag;
 use super::writer::Step;
 use crate::memory::{Ended, State, UnitId};
 
@@ -234,9 +235,10 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
     let connection = step.connection;
     let of_unit = "WHERE v.unit = ?1 AND v.tenant = ?2";
     let versions = rows::versions(connection, of_unit, [unit.as_str(), tenant])?;
-    let mut sources = Vec::new();
+    let (mut sources, mut gone) = (Vec::new(), Vec::new());
     for version in &versions {
         let seq = version.seq;
+        gone.push((seq, bags(connection, seq)?));
         for fact in &version.draft.facts {
             let (entity, attribute) = rows::claim(&fact.entity, &fact.attribute);
             let sql = "DELETE FROM fact WHERE entity = ?1 AND attribute = ?2 AND seq = ?3";
@@ -263,9 +265,21 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
     connection.execute("UPDATE receipt SET remarks = '[]' WHERE unit = ?1", [unit.as_str()])?;
     forget_waiting(connection, tenant, &sources)?;
     forget_mentions(connection, unit)?;
-    let seqs: Vec<i64> = versions.iter().map(|version| version.seq).collect();
-    step.events.push(Event::Erase { tenant: tenant.to_owned(), seqs });
+    step.events.push(Event::Erase { tenant: tenant.to_owned(), gone });
     Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
+}
+
+/// The words of a version's chunks.
+fn bags(connection: &Connection, seq: i64) -> Result<Vec<(u32, Bag)>, Fault> {
+    let sql = "SELECT id, text FROM chunk WHERE id >= ?1 AND id < ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut texts = statement.query([chunk_id(seq, 0), chunk_id(seq + 1, 0)])?;
+    let mut found = Vec::new();
+    while let Some(row) = texts.next()? {
+        let text: String = row.get(1)?;
+        found.push((rows::chunk_of(row.get(0)?).1, Bag::new(&text)));
+    }
+    Ok(found)
 }
 
 /// Refuses what waits to become a version of an erased unit.

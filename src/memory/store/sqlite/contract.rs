@@ -1,6 +1,7 @@
 //! The contract of a store, method by method: what reads goes to a reader, what writes to the
 //! writer. Nothing is worked out here.
 
+use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -242,8 +243,8 @@ impl Store for Sqlite {
         self.read(move |connection, _| {
             let mut counts = read::counts(connection, tenant.as_deref())?;
             let log = crate::config::beside(&path, "-wal");
-            let size = |path| std::fs::metadata(path).map_or(0, |about| about.len());
-            counts.bytes = size(path.clone()) + size(log);
+            let size = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
+            counts.bytes = size(&path) + size(&log);
             Ok(counts)
         })
         .await

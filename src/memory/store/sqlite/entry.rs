@@ -63,10 +63,25 @@ pub(super) enum What {
 #[derive(Debug)]
 pub(super) enum Event {
     Add(Box<Entry>),
-    Amend { tenant: String, seq: i64, state: State, ended: i64 },
-    Erase { tenant: String, seqs: Vec<i64> },
-    Embed { tenant: String, seq: i64, vector: Vector },
-    Forget { model: i64 },
+    Amend {
+        tenant: String,
+        seq: i64,
+        state: State,
+        ended: i64,
+    },
+    /// Versions that are gone, with the words of their chunks.
+    Erase {
+        tenant: String,
+        gone: Vec<(i64, Vec<(u32, Bag)>)>,
+    },
+    Embed {
+        tenant: String,
+        seq: i64,
+        vector: Vector,
+    },
+    Forget {
+        model: i64,
+    },
 }
 
 impl Entry {

@@ -29,6 +29,8 @@ pub(super) struct Postings {
     lists: Vec<List>,
     lengths: Vec<u32>,
     total: u64,
+    /// Chunks that were taken out again.
+    gone: usize,
 }
 
 impl Postings {
@@ -53,6 +55,22 @@ impl Postings {
         self.total += u64::from(bag.length);
     }
 
+    /// Takes a chunk out again, with the words that only it had.
+    pub(super) fn remove(&mut self, chunk: u32, bag: &Bag) {
+        for (term, _) in bag.terms() {
+            let place = self.terms.get(term).copied();
+            let Some(list) = place.and_then(|place| self.lists.get_mut(index(place))) else {
+                continue;
+            };
+            *list = list.without(chunk);
+            if list.chunks == 0 {
+                self.terms.remove(term);
+            }
+        }
+        self.total = self.total.saturating_sub(u64::from(bag.length));
+        self.gone += 1;
+    }
+
     /// Scores of the chunks that have any of the terms and that `counts` lets through; in no order.
     pub(super) fn score(
         &self,
@@ -64,13 +82,13 @@ impl Postings {
             .filter_map(|term| self.lists.get(index(*self.terms.get(term.as_str())?)))
             .collect();
         lists.sort_by_key(|list| list.chunks);
-        let all = self.lengths.len();
+        let all = self.lengths.len().saturating_sub(self.gone);
         let is_common = |list: &List| all >= MANY && index(list.chunks) * 2 > all;
         if lists.first().is_some_and(|rarest| !is_common(rarest)) {
             lists.retain(|list| !is_common(list));
         }
         let mean = (float(self.total) / float_of(all)).max(1.0);
-        let (mut scores, mut touched) = (vec![0_f32; all], Vec::new());
+        let (mut scores, mut touched) = (vec![0_f32; self.lengths.len()], Vec::new());
         for list in lists {
             let weight = rarity(all, index(list.chunks));
             list.each(&mut |chunk, count| {
@@ -109,6 +127,16 @@ impl List {
             self.write(u64::from(count));
         }
         (self.last, self.chunks) = (chunk, self.chunks + 1);
+    }
+
+    fn without(&self, gone: u32) -> Self {
+        let mut list = Self::default();
+        self.each(&mut |chunk, count| {
+            if chunk != gone {
+                list.add(chunk, count);
+            }
+        });
+        list
     }
 
     fn write(&mut self, mut number: u64) {

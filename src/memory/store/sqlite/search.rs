@@ -66,8 +66,10 @@ pub(super) fn search(
         trigger: some(ask.trigger.is_some(), looked.trigger),
         entity: some(!ask.entities.is_empty(), looked.entity),
         words: some(ask.words.is_some(), looked.words),
-        vector: text.map(|probe| exact(connection, "vector", probe?, looked.vector, ask.limit)),
-        image: image.map(|probe| exact(connection, "picture", probe?, looked.image, ask.limit)),
+        vector: text
+            .map(|probe| exact(connection, "vector", numbers(probe?), &looked.vector, ask.limit)),
+        image: image
+            .map(|probe| exact(connection, "picture", numbers(probe?), &looked.image, ask.limit)),
         nearest: nearest.map(|hits| hits.map_err(engine)),
     })
 }
@@ -134,6 +136,10 @@ fn probe<'a>(
     Ok(Some((number, Code::new(question), question)))
 }
 
+fn numbers(probe: Probe<'_>) -> Option<&[f32]> {
+    probe.map(|(_, _, numbers)| numbers)
+}
+
 fn candidates(
     probe: &Option<Result<Probe<'_>, Error>>,
     look: impl FnOnce(i64, &Code) -> Vec<Candidate>,
@@ -148,11 +154,11 @@ fn candidates(
 fn exact(
     connection: &Connection,
     table: &str,
-    probe: Probe<'_>,
-    candidates: Vec<Candidate>,
+    question: Option<&[f32]>,
+    candidates: &[Candidate],
     limit: usize,
 ) -> Result<Vec<Hit>, Error> {
-    let Some((_, _, question)) = probe else {
+    let Some(question) = question else {
         return Ok(Vec::new());
     };
     let compare = || -> Result<Vec<Hit>, Fault> {

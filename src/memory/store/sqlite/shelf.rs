@@ -12,7 +12,7 @@ use super::rows::micros;
 use super::tags::{OWN, Tags};
 use super::triggers::Triggers;
 use super::vectors::{Code, Vectors};
-use super::words;
+use super::words::{self, Bag};
 use crate::memory::{Compare, Entity, Filter, Kind, Scope, State};
 
 /// The part of all versions up to which a mask is also a list.
@@ -155,10 +155,15 @@ impl Shelf {
         }
     }
 
-    /// Takes a version out of everything that is found.
-    pub(super) fn erase(&mut self, seq: i64) {
-        let place = self.place(seq);
-        if let Some(columns) = place.and_then(|place| self.columns.get_mut(index(place))) {
+    /// Takes a version out of everything that is found; `bags` are the words of its chunks.
+    pub(super) fn erase(&mut self, seq: i64, bags: &[(u32, Bag)]) {
+        let Some(place) = self.place(seq) else { return };
+        for (ordinal, bag) in bags {
+            if let Some(chunk) = self.chunk(place, *ordinal) {
+                self.words.remove(chunk, bag);
+            }
+        }
+        if let Some(columns) = self.columns.get_mut(index(place)) {
             columns.state = None;
         }
     }

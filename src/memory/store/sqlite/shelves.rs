@@ -49,9 +49,9 @@ fn change(shelves: &mut HashMap<String, Shelf>, event: Event) {
                 shelf.amend(seq, state, ended);
             }
         }
-        Event::Erase { tenant, seqs } => {
+        Event::Erase { tenant, gone } => {
             if let Some(shelf) = shelves.get_mut(&tenant) {
-                seqs.into_iter().for_each(|seq| shelf.erase(seq));
+                gone.iter().for_each(|(seq, bags)| shelf.erase(*seq, bags));
             }
         }
         Event::Embed { tenant, seq, vector } => {

@@ -73,6 +73,9 @@ where
     }
 }
 
+/// A job that was done, and how it went.
+type Ran = (Box<dyn Job>, Result<(), Error>);
+
 /// What counts up: place and time of the newest version, ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
@@ -162,7 +165,7 @@ fn commit(desk: &mut Desk, jobs: &mut VecDeque<Box<dyn Job>>) {
     let started = Instant::now();
     let Desk { connection, path, clock, .. } = desk;
     let mut step = Step { connection, clock: *clock, events: Vec::new() };
-    let mut ran: Vec<(Box<dyn Job>, Result<(), Error>)> = Vec::new();
+    let mut ran: Vec<Ran> = Vec::new();
     let mut whole = connection.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
     if whole.is_err() {
         ran.extend(jobs.drain(..).map(|job| (job, Ok(()))));
@@ -200,7 +203,8 @@ fn alone(job: &mut dyn Job, step: &mut Step<'_>) -> Result<(), Fault> {
     step.connection.execute_batch("SAVEPOINT job")?;
     let result = job.run(step);
     if result.is_err() {
-        (step.clock, _) = (clock, step.events.truncate(events));
+        step.clock = clock;
+        step.events.truncate(events);
         if !step.connection.is_autocommit() {
             step.connection.execute_batch("ROLLBACK TO job; RELEASE job")?;
         }
@@ -225,7 +229,7 @@ fn close(connection: &Connection, before: Clock, clock: Clock) -> Result<(), Fau
 }
 
 /// Counts, and logs the first failure of several and the end of them.
-fn note(desk: &mut Desk, ran: &[(Box<dyn Job>, Result<(), Error>)], whole: Option<&Error>) {
+fn note(desk: &mut Desk, ran: &[Ran], whole: Option<&Error>) {
     let failed = match whole {
         Some(_) => ran.len(),
         None => ran.iter().filter(|(_, result)| result.is_err()).count(),

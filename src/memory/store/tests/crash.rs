@@ -140,9 +140,8 @@ async fn check(
     let counts = store.counts(Some(TENANT)).await.unwrap();
     let listed = store.list(&scope(), None, 100_000).await.unwrap();
     assert_eq!(counts.units, u64::try_from(listed.len()).unwrap());
-    assert_eq!((counts.chunks, &counts.vectors[..]), {
-        (counts.units * 2, &[(MODEL.to_owned(), counts.units * 2)][..])
-    });
+    assert_eq!(counts.chunks, counts.units * 2);
+    assert_eq!(counts.vectors, [(MODEL.to_owned(), counts.units * 2)]);
     for version in listed.iter().take(40) {
         let word = version.draft.text.split(' ').next().unwrap();
         let hits = ask_words(&*store, &scope(), word).await;

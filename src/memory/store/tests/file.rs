@@ -161,32 +161,74 @@ fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
+/// Writes until nothing more is taken; gives how many units were stored, and why no more.
+async fn fill(store: &dyn Store) -> (usize, Error) {
+    for number in 0..5000 {
+        let write = write(draft(&format!("number {number} {}", "word ".repeat(200))));
+        let settlement =
+            super::kit::settlement(&write.receipt, super::kit::of(write.draft.clone()));
+        let taken = match store.accept(vec![write]).await {
+            Ok(()) => store.settle(vec![settlement]).await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = taken {
+            return (number, error);
+        }
+    }
+    panic!("it never became full");
+}
+
+/// A disk of its own, of so many kilobytes; `None` for who may not have one.
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    fn mount(kilobytes: u32) -> Option<Self> {
+        let home = tempfile::tempdir().unwrap();
+        mount(&format!("size={kilobytes}k"), home.path()).then_some(Self(home))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ended = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+fn mount(options: &str, at: &Path) -> bool {
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(at);
+    mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_what_was_kept_stays() {
+    let Some(disk) = Disk::mount(2048) else {
+        eprintln!("only root can have a disk of its own: not tried");
+        return;
+    };
+    let path = disk.0.path().join("memory.db");
+    let store = sqlite_at(&path).await.unwrap();
+    let (kept, error) = fill(&*store).await;
+    assert!(matches!(error, Error::Full(_)), "{error}");
+    assert!(kept > 20, "{kept}");
+    assert_eq!(store.list(&scope(), None, 9999).await.unwrap().len(), kept);
+    assert_eq!(ask_words(&*store, &scope(), "number").await.len(), kept.min(50));
+    store.accept(vec![write(draft(&"still full ".repeat(9999)))]).await.unwrap_err();
+    assert!(mount("remount,size=32m", disk.0.path()));
+    put(&*store, version("room again")).await;
+    store.close().await.unwrap();
+    let store = sqlite_at(&path).await.unwrap();
+    assert_eq!(store.list(&scope(), None, 9999).await.unwrap().len(), kept + 1);
+    store.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_full_store_refuses_writes_and_goes_on_answering() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("memory.db");
     let config = SqliteConfig { path, max_bytes: Some(600_000) };
     let store = open(&Config::Sqlite(config), &TaskTracker::new()).await.unwrap();
-    let (mut kept, mut error) = (0, None);
-    for number in 0..2000 {
-        let write = write(draft(&format!("number {number} {}", "word ".repeat(200))));
-        let receipt = write.receipt.clone();
-        let taken = match store.accept(vec![write.clone()]).await {
-            Ok(()) => {
-                let version = super::kit::of(write.draft);
-                store.settle(vec![super::kit::settlement(&receipt, version)]).await.map(|_| ())
-            }
-            Err(error) => Err(error),
-        };
-        match taken {
-            Ok(()) => kept += 1,
-            Err(full) => {
-                error = Some(full);
-                break;
-            }
-        }
-    }
-    let error = error.unwrap();
+    let (kept, error) = fill(&*store).await;
     assert!(matches!(error, Error::Full(_)), "{error}");
     assert!(error.to_string().contains("max_bytes"), "{error}");
     assert!(kept > 20);

@@ -26,6 +26,11 @@ const COMPARES: [Compare; 6] =
 const FIELDS: [&str; 10] =
     ["line", "size", "day", "tags", "on", "source", "source_id", "group", "kind", "origin"];
 
+fn day(dice: &mut Dice) -> Timestamp {
+    let day: &str = dice.pick(&DAYS);
+    at(day)
+}
+
 fn value(dice: &mut Dice) -> Value {
     match dice.roll(9) {
         0 => json!(dice.roll(3)),
@@ -68,8 +73,8 @@ fn random_version(dice: &mut Dice) -> Version {
     version.owner = (*dice.pick(&["ann", "bo"])).to_owned();
     version.state = if dice.chance(2) { State::Active } else { *dice.pick(&STATES) };
     version.origin = *dice.pick(&[Origin::Person, Origin::Web]);
-    version.valid_from = dice.chance(2).then(|| at(dice.pick(&DAYS)));
-    version.valid_to = dice.chance(2).then(|| at(dice.pick(&DAYS)));
+    version.valid_from = dice.chance(2).then(|| day(dice));
+    version.valid_to = dice.chance(2).then(|| day(dice));
     version
 }
 
@@ -89,7 +94,7 @@ fn random_scope(dice: &mut Dice, recorded: &[Timestamp]) -> Scope {
     let filters = (0..filters).map(filter).collect();
     Scope {
         collections: if dice.chance(3) { owned[..1].to_vec() } else { owned.to_vec() },
-        as_of: at(dice.pick(&DAYS)),
+        as_of: day(dice),
         known_at,
         kinds: if dice.chance(3) { vec![*dice.pick(&KINDS)] } else { Vec::new() },
         filters,

@@ -13,6 +13,9 @@ use crate::memory::{
     UnitId, Version,
 };
 
+/// No versions.
+const NONE: [i64; 0] = [];
+
 /// A version in which nothing is left at its default.
 fn full() -> Version {
     let mut draft = draft("压力测试 已经完成");
@@ -139,15 +142,15 @@ pub(super) async fn versions_are_found_by_source_digest_document_and_claim(store
     assert_eq!(seqs(history), [elsewhere, seq, old]);
     assert_eq!(seqs(store.of_source(TENANT, &first.draft).await.unwrap()), [seq]);
     assert_eq!(seqs(store.equal(here, &later.digest).await.unwrap()), [seq]);
-    assert_eq!(seqs(store.equal(here, &first.digest).await.unwrap()), [], "it has ended");
+    assert_eq!(seqs(store.equal(here, &first.digest).await.unwrap()), NONE, "it has ended");
     assert_eq!(seqs(store.alike(here, ("document", "PX-200/7")).await.unwrap()), [seq]);
-    assert_eq!(seqs(store.alike(here, ("document", "PX-200")).await.unwrap()), []);
-    assert_eq!(seqs(store.alike(here, ("absent", "PX-200/7")).await.unwrap()), []);
+    assert_eq!(seqs(store.alike(here, ("document", "PX-200")).await.unwrap()), NONE);
+    assert_eq!(seqs(store.alike(here, ("absent", "PX-200/7")).await.unwrap()), NONE);
     let claims = [("PX-200", "weight"), ("PX-200", "pressure")];
     let claims = claims.map(|(entity, attribute)| (entity.to_owned(), attribute.to_owned()));
     assert_eq!(seqs(store.rivals(here, &claims).await.unwrap()), [seq]);
-    assert_eq!(seqs(store.rivals(here, &claims[..1]).await.unwrap()), []);
-    assert_eq!(seqs(store.rivals(here, &[]).await.unwrap()), []);
+    assert_eq!(seqs(store.rivals(here, &claims[..1]).await.unwrap()), NONE);
+    assert_eq!(seqs(store.rivals(here, &[]).await.unwrap()), NONE);
 }
 
 pub(super) async fn what_takes_the_place_of_another_is_known_from_the_same_instant_on(
@@ -261,6 +264,6 @@ pub(super) async fn a_list_goes_on_where_the_last_ended(store: &dyn Store) {
     let [zero, one, two, three, four] = put_seqs[..] else { panic!() };
     assert_eq!(list(scope(), None, 2).await, [four, three]);
     assert_eq!(list(scope(), Some(three), 2).await, [two, one]);
-    assert_eq!(list(scope(), Some(zero), 2).await, []);
+    assert_eq!(list(scope(), Some(zero), 2).await, NONE);
     assert_eq!(list(own, None, 10).await, [four, three, one, zero]);
 }
