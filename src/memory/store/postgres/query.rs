@@ -147,39 +147,54 @@ pub(super) fn column(field: &str) -> Option<&'static str> {
 
 /// Adds one condition on metadata.
 pub(super) fn add_filter(filter: &Filter, realms: &[i32], query: &mut Query) {
-    let field = query.bind(keep(&filter.field));
-    let within = query.bind(realms.to_vec());
-    let facet = format!("FROM facets f WHERE f.realm = ANY({within}) AND f.field = {field}");
-    let own = column(&filter.field);
     match filter.compare {
-        Compare::Any | Compare::None => {
-            let mut any = vec!["false".to_owned()];
-            let mut columns = vec!["false".to_owned()];
-            for value in &filter.values {
-                any.extend(equal(value, query));
-                if let (Some(own), Value::String(text)) = (own, value) {
-                    columns.push(format!("{own} = {}", query.bind(keep(text))));
+        Compare::Any => add_any(filter, realms, query),
+        Compare::None => {
+            if column(&filter.field).is_none() {
+                let facets = facets(filter, realms, query);
+                query.add(&format!("v.seq IN ({facets}) AND "));
+            }
+            query.add("NOT ");
+            add_any(filter, realms, query);
+        }
+        Compare::Less => add_order(filter, "<", realms, query),
+        Compare::Most => add_order(filter, "<=", realms, query),
+        Compare::More => add_order(filter, ">", realms, query),
+        Compare::Least => add_order(filter, ">=", realms, query),
+    }
+}
+
+/// The versions that have the field, as the beginning of a statement.
+fn facets(filter: &Filter, realms: &[i32], query: &mut Query) -> String {
+    let (within, field) = (query.bind(realms.to_vec()), query.bind(keep(&filter.field)));
+    format!("SELECT f.seq FROM facets f WHERE f.realm = ANY({within}) AND f.field = {field}")
+}
+
+/// One `IN` where that is enough: the server makes a join of it, and begins with the smaller side.
+fn add_any(filter: &Filter, realms: &[i32], query: &mut Query) {
+    let own = column(&filter.field);
+    let (mut parts, mut any) = (Vec::new(), Vec::new());
+    for value in &filter.values {
+        match (own, value) {
+            (None, value) => any.extend(equal(value, query)),
+            (Some(own), Value::String(text)) => {
+                parts.push(format!("{own} = {}", query.bind(keep(text))));
+                if text.parse::<jiff::Timestamp>().is_ok() {
+                    any.extend(equal(value, query));
                 }
             }
-            let any = any.join(" OR ");
-            // With the realm and the field the same way in each, an index of facets serves each.
-            let meets = format!(
-                "({} OR v.seq IN (SELECT f.seq {facet} AND ({any})))",
-                columns.join(" OR ")
-            );
-            if filter.compare == Compare::Any {
-                query.add(&meets);
-            } else if own.is_some() {
-                query.add(&format!("NOT {meets}"));
-            } else {
-                query.add(&format!("v.seq IN (SELECT f.seq {facet}) AND NOT {meets}"));
-            }
+            (Some(_), _) => {}
         }
-        Compare::Less => add_order(filter, "<", &facet, query),
-        Compare::Most => add_order(filter, "<=", &facet, query),
-        Compare::More => add_order(filter, ">", &facet, query),
-        Compare::Least => add_order(filter, ">=", &facet, query),
     }
+    if !any.is_empty() {
+        let facets = facets(filter, realms, query);
+        parts.push(format!("v.seq IN ({facets} AND ({}))", any.join(" OR ")));
+    }
+    match parts.as_slice() {
+        [] => query.add("false"),
+        [one] => query.add(one),
+        _ => query.add(&format!("({})", parts.join(" OR "))),
+    };
 }
 
 /// Two texts are compared as instants where both are, else by code points; nothing across types.
@@ -207,35 +222,47 @@ fn equal(value: &Value, query: &mut Query) -> Option<String> {
     }
 }
 
-fn add_order(filter: &Filter, sign: &str, facet: &str, query: &mut Query) {
-    let mut own = "false".to_owned();
-    let order = match filter.values.first() {
-        Some(Value::String(text)) => {
+/// Only a single value has an order; those of the unit's own members are texts.
+fn add_order(filter: &Filter, sign: &str, realms: &[i32], query: &mut Query) {
+    let single = |query: &mut Query| facets(filter, realms, query) + " AND NOT f.listed";
+    let condition = match (column(&filter.field), filter.values.first()) {
+        (own, Some(Value::String(text))) => {
             let word = query.bind(keep(text));
-            if let Some(column) = column(&filter.field) {
-                own = format!("{column} {sign} {word}");
-            }
-            if let Ok(instant) = text.parse::<jiff::Timestamp>() {
+            let instant = text.parse::<jiff::Timestamp>().ok().map(|instant| {
                 let instant = query.bind(instant.as_nanosecond().to_string());
-                let instant = format!("f.instant {sign} {instant}::text::numeric");
-                if own != "false" {
-                    // Only those of its texts that are instants have a facet.
-                    own = format!("({own} AND v.seq NOT IN (SELECT f.seq {facet}))");
+                format!("f.instant {sign} {instant}::text::numeric")
+            });
+            match (own, instant) {
+                (None, None) => {
+                    format!("v.seq IN ({} AND f.word {sign} {word})", single(query))
                 }
-                format!("({instant} OR (f.instant IS NULL AND f.word {sign} {word}))")
-            } else {
-                format!("f.word {sign} {word}")
+                (None, Some(instant)) => format!(
+                    "v.seq IN ({} AND ({instant} OR f.instant IS NULL AND f.word {sign} {word}))",
+                    single(query)
+                ),
+                (Some(own), None) => format!("{own} {sign} {word}"),
+                // Of the unit's own members only those that are instants are there.
+                (Some(own), Some(instant)) => {
+                    let facets = single(query);
+                    format!(
+                        "(v.seq IN ({facets} AND {instant}) \
+                         OR v.seq NOT IN ({facets}) AND {own} {sign} {word})"
+                    )
+                }
             }
         }
-        Some(Value::Number(number)) if number.as_f64().is_some() => {
-            let number = query.bind(number.as_f64().unwrap_or_default());
-            format!("f.number {sign} {number}")
-        }
-        Some(Value::Bool(truth)) => {
+        (None, Some(Value::Number(number))) => number.as_f64().map_or_else(
+            || "false".to_owned(),
+            |number| {
+                let number = query.bind(number);
+                format!("v.seq IN ({} AND f.number {sign} {number})", single(query))
+            },
+        ),
+        (None, Some(Value::Bool(truth))) => {
             let truth = query.bind(*truth);
-            format!("f.truth {sign} {truth}")
+            format!("v.seq IN ({} AND f.truth {sign} {truth})", single(query))
         }
         _ => "false".to_owned(),
     };
-    query.add(&format!("({own} OR v.seq IN (SELECT f.seq {facet} AND NOT f.listed AND {order}))"));
+    query.add(&condition);
 }

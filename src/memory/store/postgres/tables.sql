@@ -2,7 +2,8 @@
 -- least "since ever". Text is compared by code points.
 CREATE TABLE meta (version int NOT NULL, recorded bigint NOT NULL);
 INSERT INTO meta VALUES (0, 0);
-CREATE SEQUENCE daemons AS int CYCLE;
+-- Numbers of daemons are second keys of advisory locks; those below are of other locks.
+CREATE SEQUENCE daemons AS int MINVALUE 1000 CYCLE;
 CREATE SEQUENCE seqs AS bigint;
 
 -- A collection of a tenant; chunks and their length over all its versions, for BM25.

@@ -172,7 +172,8 @@ async fn what_lasts_too_long_is_ended_and_no_question_waits_for_ever() {
     let held = async { server.run(&lock).await };
     let asked = async {
         server.run(&until_locked(schema)).await;
-        tokio::join!(store.load(TENANT, &[seq]), store.load(TENANT, &[seq]))
+        let seqs = [seq];
+        tokio::join!(store.load(TENANT, &seqs), store.load(TENANT, &seqs))
     };
     let ((), (first, second)) = tokio::join!(held, asked);
     let mut told = [first.unwrap_err().to_string(), second.unwrap_err().to_string()];
