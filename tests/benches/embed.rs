@@ -9,7 +9,7 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value};
 use switchboard::memory::embed::{Config, Embedder, Local, Role, open};
 use tokio_util::task::TaskTracker;
 
-use crate::measure::{Samples, figure, resident};
+use crate::measure::{Samples, figure, processor, resident};
 
 const ROUNDS: usize = 60;
 /// Of 20 tokens with the prefix and the marks around it.
@@ -38,7 +38,7 @@ pub async fn run() {
     pair(&*embedder, &bare, "passage", (Role::Passage, &passage, 200)).await;
 
     let units: Vec<String> = (0..UNITS).map(|n| format!("{n} {SENTENCE}")).collect();
-    let begun = Instant::now();
+    let (begun, used) = (Instant::now(), processor(std::process::id()));
     let mut asked = Samples::default();
     let import = embedder.embed(Role::Passage, &units);
     let questions = async {
@@ -51,6 +51,8 @@ pub async fn run() {
     let (vectors, ()) = tokio::join!(import, questions);
     assert_eq!(vectors.unwrap().len(), UNITS);
     figure("embed.import.rate", UNITS as f64 / begun.elapsed().as_secs_f64(), "units/s");
+    let used = processor(std::process::id()) - used;
+    figure("embed.import.processor", used.as_secs_f64() * 1000.0 / UNITS as f64, "ms/unit");
     figure("embed.import.question_p50", asked.median(), "ms");
 }
 
@@ -96,7 +98,8 @@ impl Bare {
     }
 
     fn run(&self, tokens: usize) {
-        let ids = (0..tokens).map(|at| (at * 7919 % 200_000 + 5) as i32).collect();
+        let id = |at: usize| i32::try_from(at * 7919 % 200_000 + 5).unwrap();
+        let ids = (0..tokens).map(id).collect();
         let values = [ids, vec![1; tokens]];
         let inputs = self.inputs.iter().zip(values);
         let inputs = inputs
