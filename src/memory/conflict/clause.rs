@@ -15,6 +15,8 @@ use super::number::{self, Day};
 const CLAUSES: usize = 96;
 /// Bytes of a text that are read.
 const BYTES: usize = 32 << 10;
+/// Seconds of a month, on average.
+const MONTH: f64 = 2_629_746.0;
 /// Marks that stand for phrases of bounds.
 const MOST: char = '\u{e000}';
 const LEAST: char = '\u{e001}';
@@ -40,6 +42,8 @@ pub(super) struct Quantity {
     pub(super) range: (f64, f64),
     pub(super) dimension: String,
     pub(super) bound: Bound,
+    /// Counted in months or years, which have no fixed length.
+    pub(super) calendar: bool,
 }
 
 /// A statement.
@@ -226,11 +230,13 @@ impl Reader {
             self.clause.clocks.push(minute);
             return length;
         }
-        if let Some(code) = CODE.as_ref().and_then(|rule| rule.find(rest)) {
+        let Some((value, length)) = plain(rest) else { return 1 };
+        let measured = measure::unit(rest.get(length..).unwrap_or_default()).is_some();
+        let code = CODE.as_ref().and_then(|rule| rule.find(rest)).filter(|_| !measured);
+        if let Some(code) = code {
             self.clause.words.insert(code.as_str().to_owned());
             return code.end();
         }
-        let Some((value, length)) = plain(rest) else { return 1 };
         if NAMED.as_ref().is_some_and(|rule| rule.is_match(before)) {
             self.clause.words.insert(format!("#{value}"));
             return length;
@@ -271,7 +277,13 @@ impl Reader {
         if dimension.is_empty() {
             self.counts = Some(self.clause.quantities.len());
         }
-        self.clause.quantities.push(Quantity { range, dimension, bound });
+        let calendar = dimension == "months";
+        let (range, dimension) = if calendar {
+            ((range.0 * MONTH, range.1 * MONTH), "time".to_owned())
+        } else {
+            (range, dimension)
+        };
+        self.clause.quantities.push(Quantity { range, dimension, bound, calendar });
         end
     }
 

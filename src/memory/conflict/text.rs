@@ -11,6 +11,8 @@ use crate::memory::unit::Draft;
 /// Relative difference up to which two numbers are the same, and with `about` in front.
 const SAME: f64 = 0.005;
 const NEARLY: f64 = 0.1;
+/// The same between days and months.
+const CALENDAR: f64 = 0.04;
 
 /// The statements in the text of a unit.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -134,7 +136,11 @@ fn numbers(one: &Clause, two: &Clause) -> Option<bool> {
 }
 
 fn differ(one: &Quantity, two: &Quantity) -> bool {
-    let near = if one.bound == Bound::Nearly || two.bound == Bound::Nearly { NEARLY } else { SAME };
+    let near = match (one.bound, two.bound) {
+        (Bound::Nearly, _) | (_, Bound::Nearly) => NEARLY,
+        _ if one.calendar != two.calendar => CALENDAR,
+        _ => SAME,
+    };
     let slack = |left: f64, right: f64| near * left.abs().max(right.abs()) + f64::EPSILON;
     let apart = |left: f64, right: f64| right - left > slack(left, right);
     let ((low, high), (least, most)) = (one.range, two.range);
