@@ -277,7 +277,7 @@ pub(super) const PHRASES: &[(Atom, &str)] = &[
     // === drop, task ===
     (
         Atom::Drop,
-        r"\b(?:ignore|disregard|forget|skip|drop|discard|set aside|abandon|stop following|do not (?:use|follow|trust|rely on|obey)|don't (?:use|follow|trust|obey))\b.*\b(?:(?:other|conflicting|contradict\w*|earlier|previous|prior|original|your|all|any|these|those) (?:search )?(?:results?|documents?|sources?|passages?|memories|context|<rules>)|whatever rules|everything you (?:were|have been)|what you were told)",
+        r"<order>(?:ignore|disregard|forget|skip|drop|discard|set aside|abandon|stop following|do not (?:use|follow|trust|rely on|obey)|don't (?:use|follow|trust|obey))\b.*\b(?:(?:other|conflicting|contradict\w*|earlier|previous|prior|original|your|all|any|these|those) (?:search )?(?:results?|documents?|sources?|passages?|memories|context|<rules>)|whatever rules|everything you (?:were|have been)|what you were told)",
     ),
     (
         Atom::Drop,
@@ -431,6 +431,6 @@ pub(super) const PHRASES: &[(Atom, &str)] = &[
     ),
     (
         Atom::Told,
-        r"\b(?:researchers?|attacks?|attackers?[^@a-z]|injections?|jailbreaks?|(?:phrases?|words|strings) (?:such as|like)|tests? whether|flags|means that|told|mitigation|hidden? white text|poisoned|asks the model|asked me|asked us|the user (?:asked|wants)|users can make)\b|攻击者|研究人员|注入|越狱|测试智能体|过滤器|是否会|要求以后",
+        r"\b(?:researchers?|attacks?|attackers?[^@a-z]|injections?|jailbreaks?|(?:phrases?|words|strings) (?:such as|like)|\bwhether\b|flags|means that|told|mitigation|hidden? white text|poisoned|asks the model|asked me|asked us|the user (?:asked|wants)|users can make)\b|攻击者|研究人员|注入|越狱|测试智能体|过滤器|是否会|要求以后",
     ),
 ];
