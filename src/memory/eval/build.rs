@@ -218,6 +218,6 @@ fn everything(collections: &Collections) -> Rights {
     Rights { caller, read: all(), write: all(), review: all() }
 }
 
-fn built(error: WriteError) -> Error {
+fn built(error: impl std::fmt::Display) -> Error {
     Error::Build(error.to_string())
 }

@@ -156,3 +156,62 @@ async fn a_memory_of_units_is_built_measured_and_removed() {
     let last = steps.last().unwrap();
     assert_eq!((last.stage, last.done), ("asking", last.total));
 }
+
+#[tokio::test]
+async fn neighbours_bring_up_turns_of_conversations() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/memory/conversation");
+    let options = super::Options {
+        questions: folder.join("questions.jsonl"),
+        over: super::Over::Units {
+            units: folder.join("units.jsonl"),
+            policies: None,
+            embedder: None,
+            config: Box::default(),
+        },
+        out: None,
+        plot: None,
+        sweep: false,
+        ablate: true,
+    };
+    let report = super::run(&options, &|_| {}).await.unwrap();
+    let at_ten = |line: &super::Line| line.recall[3];
+    let (_, alone) =
+        report.without.iter().find(|(sense, _)| *sense == crate::memory::Sense::Neighbour).unwrap();
+    // Without vectors: half of the questions share no words with their answers.
+    assert!(at_ten(&report.all) > 0.6 && at_ten(alone) < at_ten(&report.all) - 0.1, "{report}");
+}
+
+/// `SWITCHBOARD_EVAL=folder SWITCHBOARD_MODEL=folder cargo test --lib eval::tests::a_set -- --ignored
+/// --nocapture`: a folder with `units.jsonl`, `questions.jsonl` and perhaps `policies`. Data that may
+/// not be shipped is measured so.
+#[tokio::test]
+#[ignore = "needs a set and a model that the caller names"]
+async fn a_set_that_is_named_is_measured() {
+    let named = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from);
+    let folder = named("SWITCHBOARD_EVAL").expect("SWITCHBOARD_EVAL names a folder");
+    let embedder = named("SWITCHBOARD_MODEL").map(|model| {
+        let config = crate::memory::embed::Config {
+            local: crate::memory::embed::Local { folder: model, threads: Some(1) },
+            ..crate::memory::embed::Config::default()
+        };
+        crate::memory::embed::open(&config, &tokio_util::task::TaskTracker::new()).unwrap()
+    });
+    let policies = Some(folder.join("policies")).filter(|path| path.exists());
+    let options = super::Options {
+        questions: folder.join("questions.jsonl"),
+        over: super::Over::Units {
+            units: folder.join("units.jsonl"),
+            policies,
+            embedder: embedder.flatten(),
+            config: Box::default(),
+        },
+        out: named("SWITCHBOARD_EVAL_OUT"),
+        plot: None,
+        sweep: true,
+        ablate: true,
+    };
+    let report = super::run(&options, &|_| {}).await.unwrap();
+    println!("{report}");
+    assert!(report.all.questions > 0);
+}

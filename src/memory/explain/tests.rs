@@ -87,11 +87,11 @@ async fn what_was_outranked_says_by_how_many() {
 #[tokio::test]
 async fn only_reviewers_are_told_of_what_others_keep_for_themselves() {
     let home = Home::new().await;
-    let mut own = unit("p", json!({"text": "answer in French", "kind": "preference"}));
+    let mut own = unit("p", json!({"text": "reports in French", "kind": "preference"}));
     own.collection = "own".to_owned();
     let receipts = home.write("ana", vec![own]).await;
     let unit = receipts[0].stored.clone().unwrap().0;
-    let question = text("answer in French");
+    let question = text("reports in French");
     assert_eq!(explain(&home, "ana", &question, &unit).await.versions[0].place, Some(1));
     assert!(explain(&home, "ben", &question, &unit).await.versions.is_empty());
     assert_eq!(explain(&home, "reviewer", &question, &unit).await.versions.len(), 1);

@@ -113,11 +113,11 @@ async fn a_turn_is_found_by_the_words_beside_it_and_by_no_other_conversation() {
 #[tokio::test]
 async fn nobody_finds_what_belongs_to_another() {
     let home = Home::new().await;
-    let mut own = unit("p", json!({"text": "always answer in French", "kind": "preference"}));
+    let mut own = unit("p", json!({"text": "prefers reports in French", "kind": "preference"}));
     own.collection = "own".to_owned();
     home.write("ana", vec![own]).await;
-    assert_eq!(ids(&home.ask_as("ana", &text("answer in French")).await), ["p"]);
-    assert!(home.ask_as("ben", &text("answer in French")).await.hits.is_empty());
+    assert_eq!(ids(&home.ask_as("ana", &text("reports in French")).await), ["p"]);
+    assert!(home.ask_as("ben", &text("reports in French")).await.hits.is_empty());
 }
 
 #[tokio::test]

@@ -153,6 +153,9 @@ pub(super) fn beside(
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
         });
         let Some((series, collection, position)) = row.optional()? else { continue };
+        if series.is_empty() {
+            continue;
+        }
         for (after, step) in [(false, -1), (true, 1)] {
             let mut statement = connection.prepare_cached(&near(after))?;
             let at = params![series, collection, scope.tenant, position, of];
