@@ -28,6 +28,7 @@ const FIELDS: [&str; 10] =
 
 fn day(dice: &mut Dice) -> Timestamp {
     let day = *dice.pick(&DAYS);
+    let day: &&str = dice.pick(&DAYS);
     at(day)
 }
 
