@@ -127,9 +127,10 @@ fn load(policies: &Path) -> Result<Collections, Error> {
         .iter()
         .map(|one| format!("`{}` {}: {}", one.file, one.place, one.message))
         .collect();
-    match (told.is_empty(), collections.iter().next()) {
-        (true, Some(_)) => Ok(collections),
-        (true, None) => Err(Error::Build(format!(
+    let some = collections.iter().next().is_some();
+    match (told.is_empty(), some) {
+        (true, true) => Ok(collections),
+        (true, false) => Err(Error::Build(format!(
             "`{}` declares no collection: files `memory/*.toml` do",
             policies.display()
         ))),

@@ -9,7 +9,7 @@ use super::{
     Ask, Bare, Beside, Change, Counts, Error, Found, Receipt, Run, Settlement, Store, Vote, Write,
 };
 use crate::memory::scope::Scope;
-use crate::memory::unit::{Draft, UnitId, Version};
+use crate::memory::unit::{Draft, State, UnitId, Version};
 
 mod amend;
 mod config;
@@ -153,8 +153,25 @@ impl Store for Postgres {
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         self.bounded(upkeep::erase(&self.link, tenant, unit)).await
     }
-    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
-        self.bounded(models::bare(&self.link, model, limit)).await
+    async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error> {
+        self.bounded(upkeep::votes(&self.link, tenant, seq)).await
+    }
+    async fn walk(
+        &self,
+        tenant: Option<&str>,
+        states: &[State],
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error> {
+        self.bounded(versions::walk(&self.link, (tenant, states), (after, limit))).await
+    }
+    async fn bare(
+        &self,
+        model: &str,
+        without: &[String],
+        limit: usize,
+    ) -> Result<Vec<Bare>, Error> {
+        self.bounded(models::bare(&self.link, (model, without), limit)).await
     }
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error> {
         self.bounded(models::embed(&self.link, model, vectors)).await

@@ -125,14 +125,19 @@ async fn add(
     Ok((id, dimensions))
 }
 
-/// Chunks of versions that have not ended without a vector of this model, oldest first.
-pub(super) async fn bare(link: &Link, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
+/// Chunks of versions that have not ended without a vector of this model, oldest first; but those of
+/// the collections `without` vectors.
+pub(super) async fn bare(
+    link: &Link,
+    (model, without): (&str, &[String]),
+    limit: usize,
+) -> Result<Vec<Bare>, Error> {
     let number = find(link, model, TEXT).await?.map_or(-1, |(number, _)| number);
     let client = link.client().await?;
     let statement = client
         .prepare_cached(&format!(
             "SELECT c.seq, c.ordinal, c.body FROM chunks c JOIN versions v ON v.seq = c.seq \
-             WHERE c.seq >= $3 AND v.ended = {FOREVER} AND NOT EXISTS (SELECT FROM vectors x \
+             JOIN realms r ON r.id = v.realm WHERE r.collection <> ALL($4) AND c.seq >= $3 AND v.ended = {FOREVER} AND NOT EXISTS (SELECT FROM vectors x \
              WHERE x.model = $1 AND x.seq = c.seq AND x.ordinal = c.ordinal) \
              ORDER BY c.seq, c.ordinal LIMIT $2"
         ))
@@ -140,9 +145,9 @@ pub(super) async fn bare(link: &Link, model: &str, limit: usize) -> Result<Vec<B
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     // All before the last answer's first have vectors, but for what was opened again since.
     let from = link.first_bare(model);
-    let mut rows = client.query(&statement, &[&number, &limit, &from]).await?;
+    let mut rows = client.query(&statement, &[&number, &limit, &from, &without]).await?;
     if rows.is_empty() && from > 0 {
-        rows = client.query(&statement, &[&number, &limit, &0_i64]).await?;
+        rows = client.query(&statement, &[&number, &limit, &0_i64, &without]).await?;
     }
     let read = |row: &tokio_postgres::Row| {
         let ordinal = u32::try_from(row.try_get::<_, i32>(1)?).unwrap_or_default();

@@ -46,17 +46,27 @@ pub(super) async fn vote(link: &Link, tenant: &str, vote: &Vote) -> Result<Vec<V
     if kept == 0 {
         return Err(Error::Engine(format!("there is no version {}", vote.seq)));
     }
-    let asked = "SELECT voter, approve, reason, at FROM votes WHERE seq = $1 ORDER BY at, voter";
+    // The connection is another one's turn.
+    drop(client);
+    votes(link, tenant, vote.seq).await
+}
+
+/// The votes on a version, oldest first.
+pub(super) async fn votes(link: &Link, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error> {
+    let asked = "SELECT o.voter, o.approve, o.reason, o.at FROM votes o \
+                 JOIN versions v ON v.seq = o.seq JOIN realms r ON r.id = v.realm \
+                 WHERE o.seq = $1 AND r.tenant = $2 ORDER BY o.at, o.voter";
+    let client = link.client().await?;
     let read = |row: &tokio_postgres::Row| {
         Ok(Vote {
-            seq: vote.seq,
+            seq,
             by: give(row.try_get(0)?),
             approve: row.try_get(1)?,
             reason: give(row.try_get(2)?),
             at: moment(row.try_get(3)?)?,
         })
     };
-    client.query(asked, &[&vote.seq]).await?.iter().map(read).collect()
+    client.query(asked, &[&seq, &keep(tenant)]).await?.iter().map(read).collect()
 }
 
 /// Removes every version of a unit and all that was made of it.

@@ -3,11 +3,11 @@
 use tokio_postgres::types::ToSql;
 
 use super::query::{Limits, Query, add_filter};
-use super::row::{FOREVER, VERSION, keep, version};
+use super::row::{FOREVER, VERSION, keep, name, version};
 use super::{Error, Link};
 use crate::memory::scope::{Compare, Filter, Scope};
 use crate::memory::store::words;
-use crate::memory::unit::{Draft, UnitId, Version};
+use crate::memory::unit::{Draft, State, UnitId, Version};
 
 async fn read(
     link: &Link,
@@ -116,6 +116,22 @@ pub(super) async fn alike(
         Some(found) => *found == text || found.to_string() == value,
     };
     Ok(versions.into_iter().filter(spelled).collect())
+}
+
+/// Versions that have not ended, in the order of their number.
+pub(super) async fn walk(
+    link: &Link,
+    (tenant, states): (Option<&str>, &[State]),
+    (after, limit): (i64, usize),
+) -> Result<Vec<Version>, Error> {
+    let tenant = tenant.map(keep);
+    let states: Vec<String> = states.iter().map(name).collect::<Result<_, _>>()?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let condition = format!(
+        "v.seq > $1 AND v.ended = {FOREVER} AND ($2::text IS NULL OR r.tenant = $2) \
+         AND ($3::text[] = '{{}}' OR v.state = ANY($3)) ORDER BY v.seq LIMIT $4"
+    );
+    read(link, &condition, &[&after, &tenant, &states, &limit]).await
 }
 
 /// Versions in a scope, newest first.

@@ -19,12 +19,8 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// Adds one trigger of a version, in the form that questions are asked in; one without any word
-    /// or sign is never met.
+    /// Adds one trigger of a version; one without any word or sign is never met.
     pub(super) fn add(&mut self, version: u32, text: &str) {
-        let text = &crate::memory::normal(text);
-        let terms = words::ask(text);
-        if terms.is_empty() {
         let own_terms = words::ask(text);
         if own_terms.is_empty() {
             return;
