@@ -115,8 +115,11 @@ impl Inner {
             let full = page.len() == most;
             after = page.last().map(|write| write.receipt.clone());
             for write in page {
-                let free =
-                    keys(&write).into_iter().fold(true, |free, key| taken.insert(key) && free);
+                // All of them are taken, also where one is not free.
+                let mut free = true;
+                for key in keys(&write) {
+                    free &= taken.insert(key);
+                }
                 // Its file may be broken: the write waits until it is mended.
                 let collection = collections.get(&write.draft.collection).filter(|_| free);
                 if let Some(collection) = collection {
