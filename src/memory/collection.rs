@@ -69,7 +69,7 @@ pub struct Collection {
     #[serde(default)]
     pub attributes: BTreeMap<String, Attribute>,
     /// Name of the metadata field that names a document of which there are versions: two versions that
-    /// hold at the same time contradict each other.
+    /// hold at the same time contradict each other. Parts of one version are of one `group`.
     #[serde(default)]
     pub document: Option<String>,
     /// What is redacted before anything is kept; default all but `ip` and `tracking`.

@@ -214,7 +214,8 @@ pub struct Draft {
     /// Its id at the source. A later write with the same collection, tenant, source and id replaces
     /// this one.
     pub source_id: String,
-    /// When the source said it: decides which of two writes is newer. Default the time of the write.
+    /// When the source said it: decides which of two writes is newer; of equal times the later arrival
+    /// is. Default the time of the write. At most a day ahead of the daemon's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_time: Option<String>,
     /// What it is good for.
@@ -225,10 +226,10 @@ pub struct Draft {
     /// What it is, in a few words: its title.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// Questions and words on which it should be recalled.
+    /// Questions and words on which it should be recalled; at most 32 of 200 characters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<String>,
-    /// Its text.
+    /// Its text, at most 1 MiB; a whole draft at most 4 MiB.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// What it gives, where that is something else than its text: an answer, a resolution.

@@ -277,7 +277,7 @@ impl Reader {
             range.1 = second;
             end = after + to.end() + length;
             unit_at = gap(end);
-            unit = measure::unit(behind(unit_at)).or(unit.filter(|_| false)).or(unit);
+            unit = measure::unit(behind(unit_at)).or(unit);
         }
         let known = unit.and_then(|(name, length)| {
             let low = measure::measure(range.0, name)?;
