@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -43,10 +44,16 @@ impl Store for Sqlite {
 
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
         let path = self.path.clone();
+        let mut changes = settlements.iter().flat_map(|settlement| &settlement.changes);
+        let opens = changes.any(|change| change.ended == Some(None));
         let prepare = move || settle::prepare(settlements).map_err(|fault| fault.told(&path));
         let prepared = tokio::task::spawn_blocking(prepare).await;
         let prepared = prepared.map_err(|_cancelled| Error::Closed)??;
-        self.write(move |step| settle::settle(step, prepared)).await
+        let settled = self.write(move |step| settle::settle(step, prepared)).await;
+        if opens {
+            self.look_again_for_bare();
+        }
+        settled
     }
 
     async fn load(&self, tenant: &str, seqs: &[i64]) -> Result<Vec<Version>, Error> {
@@ -115,9 +122,12 @@ impl Store for Sqlite {
     }
 
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error> {
-        let (scope, ask) = (scope.clone(), ask.clone());
-        self.read(move |connection, shelves| search::search(connection, shelves, &scope, &ask))
-            .await
+        let (scope, ask, started) = (scope.clone(), ask.clone(), Instant::now());
+        let found = self
+            .read(move |connection, shelves| search::search(connection, shelves, &scope, &ask))
+            .await;
+        metrics::histogram!("switchboard_memory_search_seconds").record(started.elapsed());
+        found
     }
 
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error> {
@@ -188,6 +198,7 @@ impl Store for Sqlite {
         Ok(erased)
     }
 
+<<<<<<< HEAD
     async fn walk(
         &self,
         tenant: Option<&str>,
@@ -220,6 +231,20 @@ impl Store for Sqlite {
         let (found, next) = self.read(look).await?;
         let mut known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(key, next);
+=======
+    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
+        let (from, forgotten) = {
+            let known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+            (known.chunks.get(model).copied().unwrap_or(0), known.forgotten)
+        };
+        let own = model.to_owned();
+        let (found, next) =
+            self.read(move |connection, _| read::bare(connection, &own, (from, limit))).await?;
+        let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.forgotten == forgotten {
+            known.chunks.insert(model.to_owned(), next);
+        }
+>>>>>>> sqlite
         Ok(found)
     }
 
@@ -281,13 +306,7 @@ impl Store for Sqlite {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(Error::Closed);
         }
-        // Readers that are still at work end first, and their connections close.
-        let readers = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let turns = u32::try_from(readers).unwrap_or(0);
-        if let Ok(turns) = self.readers.turns.acquire_many(turns).await {
-            turns.forget();
-        }
-        self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readers.close().await;
         let (done, closed) = oneshot::channel();
         let sent = self.orders.send(Order::Close(done)).await;
         sent.map_err(|_closed| Error::Closed)?;
