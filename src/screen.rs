@@ -5,6 +5,7 @@ mod atoms;
 mod keys;
 mod laws;
 mod patterns;
+mod phrases;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -18,8 +19,8 @@ use views::View;
 pub const MOST_BYTES: usize = 512 << 10;
 /// Score of text that people do not see.
 const HIDDEN: f32 = 0.95;
-/// Weight of marks that stand in nothing but a chat template.
-const TEMPLATE: u32 = 60;
+/// Weight of marks that stand in nothing but a chat template; tags also stand in text about them.
+const TEMPLATE: u32 = 90;
 /// Longest excerpt in characters.
 const EXCERPT: usize = 120;
 
@@ -142,10 +143,15 @@ impl Screened {
                 self.findings.push(Finding { rule: hit.rule, reading: view.reading, excerpt });
             }
         }
-        self.score = self.score.max(score);
-        let covert = !matches!(view.reading, Reading::Plain | Reading::Unescaped);
+        let covert = match view.reading {
+            Reading::Plain | Reading::Unescaped => false,
+            Reading::Decoded => true,
+            // Text without Latin letters reads the same in these ways.
+            Reading::Spaced | Reading::Reversed | Reading::Rot13 => self.score < ORDERS,
+        };
         let template = known.iter().any(|hit| hit.rule == Rule::Markup && hit.weight >= TEMPLATE);
         self.outright |= template || (covert && score >= ORDERS);
+        self.score = self.score.max(score);
     }
 }
 

@@ -23,7 +23,7 @@ const SCRAP: usize = 64;
 pub(super) fn chunk(draft: &Draft, tokens: usize, zone: &TimeZone) -> Vec<Chunk> {
     let head = head(draft, zone);
     let budget = tokens.clamp(LEAST, MOST).saturating_sub(tokens::count(&head));
-    let mut texts = pack(parts(draft, budget), budget);
+    let mut texts = pack(&parts(draft, budget), budget);
     if texts.is_empty() {
         texts.push(String::new());
     }
@@ -109,7 +109,7 @@ fn rows(table: &Table, budget: usize, all: &mut Vec<Piece>) {
 }
 
 /// Puts pieces together, up to the budget; a paragraph begins a new chunk where the last has enough.
-fn pack(parts: Vec<Piece>, budget: usize) -> Vec<String> {
+fn pack(parts: &[Piece], budget: usize) -> Vec<String> {
     let least = LEAST.min(budget);
     let mut texts: Vec<(String, usize)> = Vec::new();
     let rest = |from: usize| -> usize {

@@ -135,7 +135,7 @@ fn origin(draft: &Draft, collection: &Collection, faults: &mut Faults) -> Origin
     let origin = draft.origin.unwrap_or(collection.origin);
     let known = collection.trust.keys().filter(|one| **one >= collection.origin);
     if origin < collection.origin || !collection.trust.contains_key(&origin) {
-        let names: Vec<String> = known.map(|one| limits::word(one)).collect();
+        let names: Vec<String> = known.map(word).collect();
         faults.say(
             "/origin",
             format!(

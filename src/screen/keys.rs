@@ -61,6 +61,11 @@ impl Keys {
     }
 
     #[cfg(test)]
+    pub(super) const fn all_have_words(&self) -> bool {
+        self.always.is_empty()
+    }
+
+    #[cfg(test)]
     pub(super) fn compile(&self) -> bool {
         self.patterns
             .iter()

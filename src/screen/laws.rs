@@ -64,7 +64,28 @@ const LAWS: &[Law] = &[
     law(Rule::Address, 60, &[Atom::Ai, Atom::Reads, Atom::Must], &[]),
     law(Rule::Address, 50, &[Atom::Reader, Atom::Order], &[]),
     law(Rule::Task, 60, &[Atom::Action, Atom::Mine], &[Atom::Contact]),
+    law(Rule::Task, 60, &[Atom::Fetch], &[Atom::Contact]),
+    law(Rule::Task, 60, &[Atom::Money], &[Atom::Contact]),
+    law(Rule::Task, 60, &[Atom::Saying], &[]),
+    law(Rule::Task, 15, &[Atom::Action], &[]),
+    law(Rule::Task, 60, &[Atom::Action, Atom::Own, Atom::Target], &[Atom::Contact]),
+    law(Rule::Override, 45, &[Atom::Done], &[]),
+    law(Rule::Standing, 30, &[Atom::Assistant], &[]),
+    law(Rule::Standing, 40, &[Atom::Assistant, Atom::Forever], &[]),
+    law(Rule::Tool, 40, &[Atom::Assistant, Atom::Tool], &[]),
+    law(Rule::Exfiltration, 40, &[Atom::Assistant, Atom::Leak], &[Atom::Negated]),
+    law(Rule::Exfiltration, 55, &[Atom::Every, Atom::Target], &[Atom::Contact]),
+    law(Rule::Exfiltration, 60, &[Atom::Prompt], &[]),
+    law(Rule::Standing, 55, &[Atom::Reply], &[]),
+    law(Rule::Answer, 30, &[Atom::Tell], &[]),
+    law(Rule::Answer, 30, &[Atom::Tell, Atom::Target], &[]),
+    law(Rule::Authority, 50, &[Atom::Rank, Atom::Heading], &[]),
+    law(Rule::Override, 30, &[Atom::Unchecked, Atom::Must, Atom::You], &[Atom::Contact]),
     law(Rule::Role, 60, &[Atom::Role, Atom::You], &[]),
+    law(Rule::Role, 55, &[Atom::Become, Atom::Agent], &[]),
+    law(Rule::Role, 55, &[Atom::Become, Atom::Ai], &[]),
+    law(Rule::Role, 55, &[Atom::Become, Atom::Limitless], &[]),
+    law(Rule::Role, 55, &[Atom::Become, Atom::Unchecked], &[]),
     law(Rule::Role, 60, &[Atom::Role, Atom::Limitless], &[]),
 ];
 
@@ -93,7 +114,12 @@ pub(super) fn find(text: &str, known: &[Hit]) -> (Vec<Hit>, f32) {
         let bits = atoms::of(text.get(range.clone()).unwrap_or_default());
         let has = |atom: &Atom| bits & atom.bit() != 0;
         // Who tells of orders does not give them; several at once do not become harmless by it.
-        let share = if has(&Atom::Told) || has(&Atom::Negated) { 2 } else { 1 };
+        let share = match (has(&Atom::Told), has(&Atom::Quote)) {
+            (true, true) => 4,
+            (true, false) => 2,
+            _ if has(&Atom::Negated) => 2,
+            _ => 1,
+        };
         for (number, law) in LAWS.iter().enumerate().filter(|_| bits != 0) {
             if law.needs.iter().all(has) && !law.without.iter().any(has) {
                 let hit = Hit { rule: law.rule, weight: law.weight / share, range: range.clone() };

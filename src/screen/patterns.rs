@@ -109,7 +109,7 @@ const PLAIN: [(Rule, u32, &str); 24] = [
     ),
     (
         Rule::Role,
-        50,
+        30,
         r"(?:你现在是|你現在是|从现在起你|从现在开始你|你必须扮演|假装你是|假裝你是|扮演(?:管理员|系统)|あなたは(?:今|これ)から|管理者として(?:扱|振る舞|行動))",
     ),
     (
@@ -119,7 +119,7 @@ const PLAIN: [(Rule, u32, &str); 24] = [
     ),
     (
         Rule::Concealment,
-        40,
+        25,
         r"(?:不要|不得|别|別|勿|切勿|无需|不用|禁止)(?:再)?(?:告诉|告訴|告知|通知|提示|透露给|让|讓|向)[^\n]{0,12}(?:用户|用戶|使用者|客户|客戶|任何人|他|她|对方|人类)",
     ),
     (
@@ -136,7 +136,7 @@ const PLAIN: [(Rule, u32, &str); 24] = [
     (
         Rule::Markup,
         60,
-        r"</?(?:system|assistant|tool_calls?|tool_response|tool_results?|function_calls?|function_results?|invoke|antml:[a-z_]+|system[-_](?:prompt|reminder|message)|instructions?)(?:\s[^>\n]{0,80})?>",
+        r"(?:^|[^a-z])</?(?:system|assistant|tool_calls?|tool_response|tool_results?|function_calls?|function_results?|invoke|antml:[a-z_]+|system[-_](?:prompt|reminder|message)|instructions?)(?:\s[^>\n]{0,80})?>",
     ),
     (
         Rule::Markup,

@@ -10,6 +10,7 @@ fn rules(text: &str) -> Vec<Rule> {
 fn every_pattern_compiles() {
     assert!(patterns::compiles());
     assert!(atoms::compile());
+    assert!(atoms::all_have_keys());
 }
 
 #[test]
@@ -117,6 +118,18 @@ fn many_encoded_instructions_cost_no_more_than_a_few() {
     let mut looks = 0;
     views::each(&format!("{one} ").repeat(9000), &mut |_| looks += 1);
     assert!(looks < 600, "{looks} readings");
+}
+
+#[test]
+fn one_long_encoded_text_is_read_in_part() {
+    use base64::Engine as _;
+    let long = base64::engine::general_purpose::STANDARD.encode("plain words ".repeat(64 << 10));
+    let (mut looks, mut bytes) = (0, 0);
+    views::each(&long, &mut |view| {
+        looks += 1;
+        bytes += view.text.len();
+    });
+    assert!(looks < 16 && bytes < 4 * long.len(), "{looks} readings of {bytes} bytes");
 }
 
 #[test]

@@ -81,11 +81,15 @@ fn is_wide(c: char) -> bool {
 /// Cuts behind each place where `ends` says so, of the character there and the one behind it.
 fn cut(text: &str, ends: fn(char, Option<char>) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut start, mut chars) = (0, text.char_indices().peekable());
-    while let Some((at, c)) = chars.next() {
-        let next = chars.peek().map(|(_, next)| *next);
-        if ends(c, next) {
-            let end = at + c.len_utf8();
+    let (mut start, mut graphemes) = (0, text.grapheme_indices(true).peekable());
+    while let Some((at, grapheme)) = graphemes.next() {
+        let next = graphemes.peek().and_then(|(_, next)| next.chars().next());
+        let mut chars = grapheme.trim_start_matches('\r').chars();
+        // A mark that something is combined with ends nothing.
+        if let (Some(c), None) = (chars.next(), chars.next())
+            && ends(c, next)
+        {
+            let end = at + grapheme.len();
             parts.push(text.get(start..end).unwrap_or_default().trim());
             start = end;
         }

@@ -69,7 +69,7 @@ fn long_texts_end_at_sentences_and_keep_their_title() {
 
 #[test]
 fn a_paragraph_begins_a_chunk_where_the_last_one_has_enough() {
-    let paragraph = "One sentence of the first kind is here. ".repeat(32);
+    let paragraph = "One sentence of the first kind is here. ".repeat(36);
     let unit = draft(json!({"text": format!("{paragraph}\n\n{paragraph}\n\n{paragraph}")}));
     let all = texts(&unit, 384);
     assert_eq!(all.len(), 3, "{:?}", all.iter().map(|text| count(text)).collect::<Vec<_>>());

@@ -15,6 +15,8 @@ use super::number::{self, Day};
 const CLAUSES: usize = 96;
 /// Bytes of a text that are read.
 const BYTES: usize = 32 << 10;
+/// Seconds of a month, on average.
+const MONTH: f64 = 2_629_746.0;
 /// Marks that stand for phrases of bounds.
 const MOST: char = '\u{e000}';
 const LEAST: char = '\u{e001}';
@@ -40,6 +42,8 @@ pub(super) struct Quantity {
     pub(super) range: (f64, f64),
     pub(super) dimension: String,
     pub(super) bound: Bound,
+    /// Counted in months or years, which have no fixed length.
+    pub(super) calendar: bool,
 }
 
 /// A statement.
@@ -85,6 +89,11 @@ static BEHIND: LazyLock<[(Option<Regex>, char); 3]> = LazyLock::new(|| {
 });
 static ENDS: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"[。！？!?；;\n]|\.(?:\s|$)|[,，]\s|，|\bbut\b|\bwhereas\b|但是|但|而"));
+static YEAR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    rule(
+        r"\b((?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?),\s+(\d{4})\b",
+    )
+});
 static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     rule(
         r"^(?:[a-z]+[-_/]?\d[a-z0-9]*(?:[-_/.][a-z0-9]+)*|\d+[a-z]+\d[a-z0-9-]*|[a-z]{1,6}-[a-z]*\d[a-z0-9-]*)",
@@ -109,6 +118,7 @@ fn even(text: &str) -> String {
         None => text.to_owned(),
     };
     text = replace(&text, &AMPS, "${1} amps ").to_lowercase().replace('\u{2019}', "'");
+    text = replace(&text, &YEAR, "$1 $2");
     text = replace(&text, &AT_MOST, &format!(" {MOST} "));
     text = replace(&text, &AT_LEAST, &format!(" {LEAST} "));
     text = replace(&text, &ABOUT, &format!(" {NEARLY} "));
@@ -125,13 +135,21 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let text = even(text);
     let Some(ends) = ENDS.as_ref() else { return Vec::new() };
     let mut all: Vec<Clause> = Vec::new();
-    let (mut start, mut condition) = (0, None::<Clause>);
+    let (mut start, mut inside, mut condition) = (0, false, None::<Clause>);
     let stops = ends.find_iter(&text).map(|found| (found.start(), found.end(), found.as_str()));
     let stops: Vec<(usize, usize, &str)> = stops.chain([(text.len(), text.len(), ".")]).collect();
     for (at, end, mark) in stops {
         let mut clause = read(text.get(start..at).unwrap_or_default());
         start = end;
         let goes_on = mark.starts_with([',', '，']);
+        // "..., then to 40 Nm" goes on with what was spoken of.
+        if inside
+            && clause.words.is_empty()
+            && let Some(before) = all.last()
+        {
+            clause.words = before.words.clone();
+        }
+        inside = goes_on;
         if let Some(before) = condition.take() {
             clause.words.extend(before.words.iter().cloned());
             clause.when |= before.when;
@@ -164,13 +182,16 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
 struct Reader {
     clause: Clause,
     bound: Bound,
+    /// A word stood behind the bound.
+    waits: bool,
     /// A number whose unit did not follow: what comes next is what it counts.
     counts: Option<usize>,
 }
 
 fn read(text: &str) -> Clause {
     let stemmer = Stemmer::create(Algorithm::English);
-    let mut reader = Reader { clause: Clause::default(), bound: Bound::Exact, counts: None };
+    let mut reader =
+        Reader { clause: Clause::default(), bound: Bound::Exact, waits: false, counts: None };
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let before = text.get(..at).unwrap_or_default();
@@ -226,11 +247,13 @@ impl Reader {
             self.clause.clocks.push(minute);
             return length;
         }
-        if let Some(code) = CODE.as_ref().and_then(|rule| rule.find(rest)) {
+        let Some((value, length)) = plain(rest) else { return 1 };
+        let measured = measure::unit(rest.get(length..).unwrap_or_default()).is_some();
+        let code = CODE.as_ref().and_then(|rule| rule.find(rest)).filter(|_| !measured);
+        if let Some(code) = code {
             self.clause.words.insert(code.as_str().to_owned());
             return code.end();
         }
-        let Some((value, length)) = plain(rest) else { return 1 };
         if NAMED.as_ref().is_some_and(|rule| rule.is_match(before)) {
             self.clause.words.insert(format!("#{value}"));
             return length;
@@ -254,7 +277,7 @@ impl Reader {
             range.1 = second;
             end = after + to.end() + length;
             unit_at = gap(end);
-            unit = measure::unit(behind(unit_at)).or(unit.filter(|_| false)).or(unit);
+            unit = measure::unit(behind(unit_at)).or(unit);
         }
         let known = unit.and_then(|(name, length)| {
             let low = measure::measure(range.0, name)?;
@@ -267,11 +290,18 @@ impl Reader {
             ))
         });
         let bound = std::mem::replace(&mut self.bound, Bound::Exact);
+        self.waits = false;
         let (range, dimension, end) = known.unwrap_or((range, String::new(), end));
         if dimension.is_empty() {
             self.counts = Some(self.clause.quantities.len());
         }
-        self.clause.quantities.push(Quantity { range, dimension, bound });
+        let calendar = dimension == "months";
+        let (range, dimension) = if calendar {
+            ((range.0 * MONTH, range.1 * MONTH), "time".to_owned())
+        } else {
+            (range, dimension)
+        };
+        self.clause.quantities.push(Quantity { range, dimension, bound, calendar });
         end
     }
 
@@ -342,8 +372,11 @@ impl Reader {
         {
             quantity.dimension = format!("count of {word}");
         }
-        // A bound belongs to the number right behind it.
-        self.bound = Bound::Exact;
+        // A bound belongs to the number behind it, one word further at most.
+        if std::mem::replace(&mut self.waits, self.bound != Bound::Exact) {
+            self.bound = Bound::Exact;
+            self.waits = false;
+        }
         self.clause.words.insert(word);
     }
 }

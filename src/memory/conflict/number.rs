@@ -57,9 +57,12 @@ fn month(found: &Captures<'_>, at: usize) -> Option<u32> {
     u32::try_from(place + 1).ok()
 }
 
+/// Reads what a rule found.
+type Reader = fn(&Captures<'_>) -> Option<Day>;
+
 /// The date with which a text in lower case begins, and its bytes.
 pub(super) fn day(text: &str) -> Option<(Day, usize)> {
-    let forms: [(&LazyLock<Option<Regex>>, fn(&Captures<'_>) -> Option<Day>); 4] = [
+    let forms: [(&LazyLock<Option<Regex>>, Reader); 4] = [
         (&DIGITS, |found| plain(found)),
         (&CHINESE, |found| plain(found)),
         (&BEFORE, |found| {

@@ -11,6 +11,8 @@ use crate::memory::unit::Draft;
 /// Relative difference up to which two numbers are the same, and with `about` in front.
 const SAME: f64 = 0.005;
 const NEARLY: f64 = 0.1;
+/// The same between days and months.
+const CALENDAR: f64 = 0.04;
 
 /// The statements in the text of a unit.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -89,52 +91,74 @@ fn clash(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> Option<&'sta
     if !comparable(one, two, context) {
         return None;
     }
-    if let Some(differ) = numbers(one, two) {
-        let same_sense = one.denies == two.denies;
-        return (differ && same_sense).then_some("another number");
+    match numbers(one, two) {
+        Numbers::Unclear => return None,
+        Numbers::Differ => return (one.denies == two.denies).then_some("another number"),
+        Numbers::None | Numbers::Same => {}
     }
     if times(one, two) == Some(false) {
         return (one.denies == two.denies).then_some("another date or time");
     }
-    let plain = |clause: &Clause| clause.quantities.is_empty() == one.quantities.is_empty();
     let said = one.words.intersection(&two.words).any(|word| !context.contains(word));
-    (one.denies != two.denies && plain(two) && said).then_some("one denies what the other states")
+    (one.denies != two.denies && said).then_some("one denies what the other states")
 }
 
 /// Whether a clause says the same as another.
 fn agrees(one: &Clause, two: &Clause, context: &BTreeSet<String>) -> bool {
     comparable(one, two, context)
         && one.denies == two.denies
-        && numbers(one, two) != Some(true)
+        && matches!(numbers(one, two), Numbers::None | Numbers::Same)
         && times(one, two) != Some(false)
-        && one.quantities.len() == two.quantities.len()
         && one.days.len() == two.days.len()
         && one.clocks.len() == two.clocks.len()
 }
 
-/// Whether quantities of the same dimension differ; `None` where there are none to compare, or all are
-/// the same and a denial may still differ.
-fn numbers(one: &Clause, two: &Clause) -> Option<bool> {
+/// How the quantities of two clauses stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// There are none.
+    None,
+    Same,
+    /// One differs, and all others are the same.
+    Differ,
+    /// What belongs to what is not known, or several differ: then one tells when the other holds.
+    Unclear,
+}
+
+fn numbers(one: &Clause, two: &Clause) -> Numbers {
+    let names = |clause: &Clause| -> BTreeSet<String> {
+        clause.quantities.iter().map(|one| one.dimension.clone()).collect()
+    };
     let of = |clause: &Clause, dimension: &str| -> Vec<Quantity> {
         clause.quantities.iter().filter(|one| one.dimension == dimension).cloned().collect()
     };
-    let mut compared = false;
-    for quantity in &one.quantities {
-        let (left, right) = (of(one, &quantity.dimension), of(two, &quantity.dimension));
-        if left.len() != right.len() {
-            // One side counts more things: what belongs to what is not known.
-            return Some(false);
-        }
-        compared = true;
-        if left.iter().zip(&right).any(|(left, right)| differ(left, right)) {
-            return Some(true);
-        }
+    let dimensions = names(one);
+    if dimensions != names(two) || one.quantities.len() != two.quantities.len() {
+        return Numbers::Unclear;
     }
-    if compared || one.quantities.len() == two.quantities.len() { None } else { Some(false) }
+    let mut different = 0;
+    for dimension in &dimensions {
+        let (left, right) = (of(one, dimension), of(two, dimension));
+        if left.len() != right.len() {
+            return Numbers::Unclear;
+        }
+        different += left.iter().zip(&right).filter(|(left, right)| differ(left, right)).count();
+    }
+    match different {
+        0 if dimensions.is_empty() => Numbers::None,
+        0 => Numbers::Same,
+        1 => Numbers::Differ,
+        _ => Numbers::Unclear,
+    }
 }
 
 fn differ(one: &Quantity, two: &Quantity) -> bool {
-    let near = if one.bound == Bound::Nearly || two.bound == Bound::Nearly { NEARLY } else { SAME };
+    let near = match (one.bound, two.bound) {
+        (Bound::Nearly, _) | (_, Bound::Nearly) => NEARLY,
+        _ if one.dimension.is_empty() || one.dimension.starts_with("count") => 0.0,
+        _ if one.calendar != two.calendar => CALENDAR,
+        _ => SAME,
+    };
     let slack = |left: f64, right: f64| near * left.abs().max(right.abs()) + f64::EPSILON;
     let apart = |left: f64, right: f64| right - left > slack(left, right);
     let ((low, high), (least, most)) = (one.range, two.range);

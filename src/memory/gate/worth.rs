@@ -26,8 +26,10 @@ static TALK: LazyLock<Option<Regex>> = LazyLock::new(|| {
         谢谢|多谢|感谢|非常|十分|辛苦了?|麻烦了|不客气|不用谢|没事|没关系|没问题|好的?|好吧|行|可以|嗯+|哦+|\
         啊+|哈+|呵+|嘿+|收到|明白|知道|了解|懂|对|是的?|再见|拜拜|回头见|明天见|辛苦|您|你们?|大家|了|吧|呀|呢|的|啦|\
         最近怎么样|吃了吗|在吗|周末愉快|祝好";
-    Regex::new(&format!(r"^(?:(?:{english}|{chinese})\b[\s\pP\pS]*|(?:{chinese})[\s\pP\pS]*)+$"))
-        .ok()
+    Regex::new(&format!(
+        r"^[\s\pP\pS]*(?:(?:{english}|{chinese})\b[\s\pP\pS]*|(?:{chinese})[\s\pP\pS]*)+$"
+    ))
+    .ok()
 });
 
 /// Words that tie a statement to the moment in which it is read.

@@ -69,11 +69,8 @@ impl Inbox {
     /// Gives the room back.
     pub(super) fn release<'d>(&self, drafts: impl IntoIterator<Item = &'d Draft>) {
         for draft in drafts {
-            let less = |most: u64| move |now: u64| Some(now.saturating_sub(most));
-            // Both closures answer always.
-            let _ = self.writes.fetch_update(Ordering::AcqRel, Ordering::Acquire, less(1)).is_ok();
-            let bytes = less(weigh(draft));
-            let _ = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, bytes).is_ok();
+            less(&self.writes, 1);
+            less(&self.bytes, weigh(draft));
         }
         self.report();
     }
@@ -90,6 +87,19 @@ impl Inbox {
     pub(super) fn report(&self) {
         let count = u32::try_from(self.waiting()).unwrap_or(u32::MAX);
         metrics::gauge!("switchboard_memory_waiting").set(count);
+    }
+}
+
+/// Takes off a count, which does not fall below nothing.
+fn less(count: &AtomicU64, by: u64) {
+    let mut now = count.load(Ordering::Acquire);
+    while let Err(other) = count.compare_exchange_weak(
+        now,
+        now.saturating_sub(by),
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        now = other;
     }
 }
 

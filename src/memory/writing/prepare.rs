@@ -11,9 +11,8 @@ use crate::memory::guard::{self, judge};
 use crate::memory::store::{Chunk, Write};
 use crate::memory::unit::{Draft, Origin};
 
-/// Bytes that are judged at a time, and those that two such pieces have in common.
-const WINDOW: usize = 256 << 10;
-const OVERLAP: usize = 4 << 10;
+/// Findings that are told.
+const REASONS: usize = 8;
 
 /// A write with all that it says itself.
 #[derive(Debug)]
@@ -40,25 +39,17 @@ pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepa
 }
 
 fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
-    let text = words(draft);
-    let mut found = Vec::new();
-    let mut start = 0;
-    loop {
-        let end = text.floor_char_boundary(start + WINDOW);
-        let judgement = judge(text.get(start..end).unwrap_or_default(), asks(origin));
-        if judgement.hold {
-            found.extend(judgement.findings.iter().map(|finding| {
-                format!("reads like an instruction ({}): {}", word(&finding.rule), finding.excerpt)
-            }));
-        }
-        if end >= text.len() {
-            break;
-        }
-        start = text.floor_char_boundary(end.saturating_sub(OVERLAP));
+    let judgement = judge(&words(draft), asks(origin));
+    if !judgement.hold {
+        return Vec::new();
     }
-    found.sort();
-    found.dedup();
-    found.truncate(8);
+    let tell = |finding: &guard::Finding| {
+        format!("reads like an instruction ({}): {}", word(&finding.rule), finding.excerpt)
+    };
+    let mut found: Vec<String> = judgement.findings.iter().map(tell).take(REASONS).collect();
+    if found.is_empty() {
+        found.push("reads like instructions to a model".to_owned());
+    }
     found
 }
 

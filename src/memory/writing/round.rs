@@ -17,8 +17,7 @@ use crate::memory::gate::Ruling;
 use crate::memory::store::{Error, Settlement, Stage, Write};
 use crate::memory::unit::Draft;
 
-/// Writes that are read at a time, and pages of them that are searched for one batch.
-const PAGE: usize = 512;
+/// Pages, as large as a batch, that are searched for one.
 const PAGES: usize = 8;
 /// Bytes after which a batch takes no further write.
 const BYTES: u64 = 8 << 20;
@@ -112,12 +111,15 @@ impl Inner {
         let (mut batch, mut taken) = (Vec::new(), BTreeSet::new());
         let (mut after, mut bytes) = (None::<String>, 0);
         for _ in 0..PAGES {
-            let page = self.parts.store.waiting(after.as_deref(), PAGE).await?;
-            let full = page.len() == PAGE;
+            let page = self.parts.store.waiting(after.as_deref(), most).await?;
+            let full = page.len() == most;
             after = page.last().map(|write| write.receipt.clone());
             for write in page {
-                let free =
-                    keys(&write).into_iter().fold(true, |free, key| taken.insert(key) && free);
+                // All of them are taken, also where one is not free.
+                let mut free = true;
+                for key in keys(&write) {
+                    free &= taken.insert(key);
+                }
                 // Its file may be broken: the write waits until it is mended.
                 let collection = collections.get(&write.draft.collection).filter(|_| free);
                 if let Some(collection) = collection {

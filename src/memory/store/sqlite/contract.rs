@@ -198,7 +198,6 @@ impl Store for Sqlite {
         Ok(erased)
     }
 
-<<<<<<< HEAD
     async fn walk(
         &self,
         tenant: Option<&str>,
@@ -220,31 +219,19 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<Bare>, Error> {
         let key = format!("{model}\n{}", without.join("\n"));
-        let from = {
-            let known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(&key).copied().unwrap_or(0)
+        let (from, forgotten) = {
+            let known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+            (known.chunks.get(&key).copied().unwrap_or(0), known.forgotten)
         };
         let (own, without) = (model.to_owned(), without.to_vec());
         let look = move |connection: &_, _: &_| {
             read::bare(connection, (&own, &without), (from, limit))
         };
         let (found, next) = self.read(look).await?;
-        let mut known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key, next);
-=======
-    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
-        let (from, forgotten) = {
-            let known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
-            (known.chunks.get(model).copied().unwrap_or(0), known.forgotten)
-        };
-        let own = model.to_owned();
-        let (found, next) =
-            self.read(move |connection, _| read::bare(connection, &own, (from, limit))).await?;
         let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
         if known.forgotten == forgotten {
-            known.chunks.insert(model.to_owned(), next);
+            known.chunks.insert(key, next);
         }
->>>>>>> sqlite
         Ok(found)
     }
 

@@ -16,7 +16,7 @@ async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     let cora = bench.curator();
     let first = bench.stored(&cora, manual("1", LONG)).await;
     let second =
-        bench.stored(&cora, manual("2", &LONG.replace("damaged within", "damaged in"))).await;
+        bench.stored(&cora, manual("2", &LONG.replace("name and hour.", "name and hours."))).await;
     let plan = bench.writing.plan(None).await.unwrap();
     assert_eq!(plan.items.len(), 1, "{plan:?}");
     assert_eq!((plan.items[0].work, plan.items[0].seq), (Work::Merge, first.seq));
