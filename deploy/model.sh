@@ -21,6 +21,10 @@ if whole "$folder"; then
     exit 0
 fi
 
+if [ -n "$(ls -A "$folder" 2>/dev/null)" ] && [ ! -f "$folder/model.toml" ]; then
+    echo "model: $folder holds something else; name another folder" >&2
+    exit 1
+fi
 python3 -c 'import venv, ensurepip' 2>/dev/null ||
     ../packages.sh python3=python3 python3-with-venv=python3-venv
 mkdir -p "$(dirname "$folder")"

@@ -5,7 +5,11 @@ use std::path::Path;
 use prost::Message;
 
 /// One for each service.
-const FILES: [&str; 2] = ["switchboard/tools/v1/tools.proto", "switchboard/policy/v1/policy.proto"];
+const FILES: [&str; 3] = [
+    "switchboard/tools/v1/tools.proto",
+    "switchboard/policy/v1/policy.proto",
+    "switchboard/memory/v1/memory.proto",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(FILES, ["proto"])?;
@@ -14,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Files are not copied on their way.
     tonic_prost_build::configure()
         .bytes("switchboard.tools.v1.File.content")
+        .bytes("switchboard.memory.v1.ImageFile.content")
         .compile_fds(descriptors)?;
     println!("cargo:rerun-if-changed=proto");
     Ok(())

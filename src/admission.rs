@@ -67,6 +67,12 @@ pub struct Admitted {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
+/// The place of something else than a call inside the same limits; given back when it is dropped.
+#[derive(Debug)]
+pub struct Entrance {
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
 #[cfg(test)]
 impl Admitted {
     /// A call that tests of later rooms start from.
@@ -172,14 +178,19 @@ impl Admission {
 
     /// Admits a call, or says when to come back. The permits are returned when the call is dropped.
     pub fn admit(&self, call: Call, caller: Caller) -> Result<Admitted, Error> {
+        let Entrance { _permits } = self.enter(&caller)?;
+        Ok(Admitted { call, caller, _permits })
+    }
+
+    /// Admits what is no call of a tool, such as a question to the memory, under the same limits.
+    pub fn enter(&self, caller: &Caller) -> Result<Entrance, Error> {
         if self.draining.load(Ordering::Acquire) {
             return Err(Error::Draining);
         }
-        let permits = self.rates.enter(&caller);
-        let admitted = permits.map(|permits| Admitted { call, caller, _permits: permits });
-        let outcome = if admitted.is_ok() { "admitted" } else { "refused" };
+        let entered = self.rates.enter(caller).map(|permits| Entrance { _permits: permits });
+        let outcome = if entered.is_ok() { "admitted" } else { "refused" };
         metrics::counter!("switchboard_admission_calls_total", "outcome" => outcome).increment(1);
-        admitted
+        entered
     }
 
     /// Counts one call of a tool that has limits of its own, over all callers. What is returned is

@@ -10,6 +10,7 @@ mod files;
 mod health;
 mod janitor;
 mod ledger;
+mod memory;
 mod native;
 mod offline;
 mod policy;
@@ -57,6 +58,9 @@ enum Command {
     /// Read the ledger of calls.
     #[command(subcommand)]
     Ledger(ledger::Ledger),
+    /// Fill, ask, explain, measure and keep the memory.
+    #[command(subcommand)]
+    Memory(memory::Memory),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -131,6 +135,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Policy(policy) => policy::run(policy).await,
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
+        Command::Memory(memory) => Box::pin(memory::run(memory)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

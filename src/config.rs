@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{admission, approval, ledger, pipeline, sandbox, telemetry};
+use crate::{admission, approval, ledger, memory, pipeline, sandbox, telemetry};
 
 pub use claim::{Unclaimed, beside, claim};
 pub use stamp::{Look, Stamp};
@@ -33,6 +33,8 @@ pub struct Config {
     pub sandbox: sandbox::Config,
     /// The durable record.
     pub ledger: ledger::Config,
+    /// What agents remember.
+    pub memory: memory::Config,
     /// Logs and traces.
     pub telemetry: telemetry::Config,
 }
@@ -177,6 +179,7 @@ impl Config {
         config.sandbox.name_instance(&config.ledger.path);
         config.approvals.place(&config.ledger.path);
         config.policies.place(&config.ledger.path);
+        config.memory.place(&config.ledger.path);
         config.server.check(&config.admission.identity)?;
         Ok(config)
     }
@@ -210,7 +213,8 @@ impl Config {
             tls.key = folder.join(&tls.key);
             tls.client_ca = tls.client_ca.as_ref().map(|path| folder.join(path));
         }
-        for path in paths.into_iter().chain(named.into_iter().flatten()) {
+        let named = named.into_iter().flatten().chain(self.memory.paths());
+        for path in paths.into_iter().chain(named) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&*path);
             }

@@ -4,15 +4,20 @@
 
 mod chunk;
 mod collection;
-pub mod context;
+mod config;
 mod conflict;
+pub mod context;
+mod desk;
 pub mod embed;
 pub mod eval;
 pub mod explain;
+mod facade;
 mod fault;
 mod gate;
 pub mod guard;
 pub mod instant;
+mod names;
+mod open;
 mod normal;
 pub mod place;
 mod question;
@@ -26,9 +31,16 @@ mod store;
 mod tests;
 mod unit;
 mod upkeep;
+mod vision;
 mod writing;
 
 pub use collection::{Access, Attribute, Collection, Collections, Field, Form, Share, Values};
+pub use config::Config;
+pub use desk::{
+    Answered, Asking, Desk, Error as Unserved, Place as DeskPlace, Shown, Standing, Stats, Upkeep,
+    UpkeepDone, Visit, When, shelves,
+};
+pub use facade::{Listing, Memory, Which};
 pub use fault::{Error, Violation};
 pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
@@ -37,11 +49,12 @@ pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found, Hit,
-    Receipt, Run, Settlement, SqliteConfig, Stage, Store, Vote, Write, open as open_store,
+    PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage, Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,
     UnitId, Version,
 };
 pub use upkeep::{Config as UpkeepConfig, Item, Plan, Work};
+pub use vision::Vision;
 pub use writing::{Config as WritingConfig, Parts, Writing};

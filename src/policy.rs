@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod finding;
 mod flip;
+mod memory;
 mod number;
 mod review;
 mod schema;
@@ -40,6 +41,7 @@ pub use error::Error;
 use files::Files;
 pub use finding::{Finding, Severity};
 pub use flip::{Flip, Said};
+pub use memory::{Access, Keepers, Permit, Refused, Shelf, Verb, Wish, Work};
 pub use review::{
     Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Example, Explanation,
     Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row, RuleFacts, Side,

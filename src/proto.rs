@@ -25,6 +25,19 @@ pub mod policy {
     tonic::include_proto!("switchboard.policy.v1");
 }
 
+/// `switchboard.memory.v1`.
+pub mod memory {
+    #![expect(
+        missing_docs,
+        clippy::allow_attributes,
+        clippy::large_enum_variant,
+        clippy::allow_attributes_without_reason,
+        clippy::too_many_lines,
+        reason = "generated code; it is documented in the proto file"
+    )]
+    tonic::include_proto!("switchboard.memory.v1");
+}
+
 /// Every message and service, encoded for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

@@ -5,6 +5,7 @@ mod health;
 mod http;
 mod janitor;
 mod listen;
+mod memory;
 mod reload;
 mod signals;
 mod tls;
@@ -19,6 +20,7 @@ use crate::admission::Admission;
 use crate::approval::Approvals;
 use crate::config::Config;
 use crate::ledger::Ledger;
+use crate::memory::Desk;
 use crate::pipeline::Pipeline;
 use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
@@ -33,6 +35,7 @@ pub(crate) struct Daemon {
     pub(crate) config: Arc<Config>,
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) sandbox: Sandbox,
+    pub(crate) desk: Desk,
     /// Tasks that serve; they end when `stop` is cancelled.
     pub(crate) tasks: TaskTracker,
     /// Running calls; drain waits for them.
@@ -80,7 +83,8 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let (replies, kept) = (&config.replies, (approvals, ledger));
     let pipeline = Pipeline::new(admission, snapshot, replies, sandbox.clone(), kept);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
-    Ok((Daemon { config, pipeline, sandbox, tasks, calls, stop }, janitor))
+    let desk = memory::start(&config, &pipeline, &tasks, &stop);
+    Ok((Daemon { config, pipeline, sandbox, desk, tasks, calls, stop }, janitor))
 }
 
 /// Serves until a signal comes.
@@ -119,6 +123,7 @@ async fn drain(daemon: &Daemon, health: &health::Health, made: Option<listen::Ma
     daemon.sandbox.drain().await;
     daemon.tasks.close();
     ended(&daemon.tasks, Duration::from_secs(5), "some connections stay open and are cut").await;
+    daemon.desk.close().await;
     if let Err(error) = daemon.pipeline.ledger().clone().close().await {
         tracing::error!(%error, "the ledger could not be closed");
     }

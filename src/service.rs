@@ -4,6 +4,7 @@ mod arrival;
 mod batch;
 mod files;
 mod listing;
+mod memory;
 mod native;
 mod policy;
 mod result;
@@ -13,5 +14,6 @@ mod underway;
 mod wire;
 
 pub use arrival::Door;
+pub use memory::Memories;
 pub use policy::Policies;
 pub use tools::Tools;

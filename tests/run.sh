@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks everything: sets up what is missing, a PostgreSQL server for the tests too, then format, lints, tests, the Python and TypeScript
-# clients, and calls while daemon and engine are killed.
+# Checks everything: sets up what is missing, a PostgreSQL server for the tests too; then format, lints,
+# tests, the Python and TypeScript clients, and calls while daemon and engine are killed.
 # Each step runs to its end or its time limit; the summary says how each went,
 # and its last line how many steps passed and failed.
 #
@@ -48,6 +48,7 @@ packages() {
 }
 
 tests() {
+    tests/postgres.sh start >/dev/null
     if command -v cargo-nextest >/dev/null; then
         cargo nextest run --workspace --no-fail-fast --status-level fail
     else
@@ -95,13 +96,16 @@ lint() {
     cargo clippy --test escape --quiet -- -D warnings
 }
 
-# The server for the tests of the shared store; whatever comes, it ends with this script.
+# The server for the tests of the shared store. Whatever comes, it ends with this script, unless it ran
+# before.
 postgres() {
     tests/postgres.sh start >/dev/null
 }
-trap 'tests/postgres.sh stop' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+if [ ! -e "$PWD/target/postgres/pid" ]; then
+    trap 'tests/postgres.sh stop' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+fi
 
 # `timeout` starts programs only; a new shell knows these functions by name.
 export -f packages postgres lint tests python_client client client_ts

@@ -11,6 +11,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Code, Request, Status};
 
 use super::Failed;
+use crate::proto::memory::memory_service_client::MemoryServiceClient;
 use crate::proto::policy::policy_service_client::PolicyServiceClient;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
 
@@ -45,6 +46,9 @@ pub(super) type Tools = ToolServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// A client of the policy service.
 pub(super) type Policies = PolicyServiceClient<InterceptedService<Channel, Bearer>>;
+
+/// A client of the memory service.
+pub(super) type Memories = MemoryServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Adds the token to every request.
 #[derive(Debug, Clone)]
@@ -89,6 +93,13 @@ impl Where {
     pub(super) async fn policies(&self) -> Result<Policies, Failed> {
         let bearer = self.bearer()?;
         Ok(PolicyServiceClient::with_interceptor(self.connect().await?, bearer))
+    }
+
+    /// Connects to the memory service.
+    pub(super) async fn memories(&self) -> Result<Memories, Failed> {
+        let bearer = self.bearer()?;
+        let client = MemoryServiceClient::with_interceptor(self.connect().await?, bearer);
+        Ok(client.max_decoding_message_size(usize::MAX))
     }
 
     fn bearer(&self) -> Result<Bearer, Failed> {

@@ -194,11 +194,19 @@ pub struct Entry {
 /// What a person's decision on an approval is recorded as; no tool can have this name.
 pub const DECISION: &str = "approval:decide";
 
+/// How the names begin under which requests to the memory are recorded; no tool can be called so.
+pub const MEMORY: &str = "memory:";
+
 impl Entry {
     /// The texts of a list among the facts; none where there is no such list.
     pub fn texts(&self, pointer: &str) -> Vec<String> {
         let list = self.facts.pointer(pointer).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Whether it is of a request to the memory, and no call of a tool.
+    pub fn is_memory(&self) -> bool {
+        self.tool.starts_with(MEMORY) && self.facts.get("decision").is_some_and(Value::is_object)
     }
 
     /// Whether it is a person's decision on an approval, and no call of a tool.

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 
 pub use config::{Config, Endpoint, Rerank};
 pub use error::Error;
+pub(super) use post::Post;
 pub(super) use trace::Trace;
 
 use super::embed::Embedder;

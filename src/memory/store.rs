@@ -2,7 +2,9 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod postgres;
 mod sqlite;
+mod words;
 #[cfg(test)]
 #[expect(clippy::cognitive_complexity, reason = "each assertion counts as branches")]
 mod tests;
@@ -13,6 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio_util::task::TaskTracker;
 
+pub use postgres::{Config as PostgresConfig, Sslmode};
 pub use sqlite::Config as SqliteConfig;
 
 use super::scope::Scope;
@@ -24,6 +27,8 @@ use super::unit::{Draft, Ended, Entity, State, UnitId, Version};
 pub enum Config {
     /// `sqlite`, the default: one file.
     Sqlite(SqliteConfig),
+    /// `postgresql`: a server with pgvector, for several daemons.
+    Postgresql(PostgresConfig),
 }
 
 impl Default for Config {
@@ -37,6 +42,7 @@ impl Default for Config {
 pub async fn open(config: &Config, _tasks: &TaskTracker) -> Result<Arc<dyn Store>, Error> {
     match config {
         Config::Sqlite(config) => Ok(Arc::new(sqlite::Sqlite::open(config).await?)),
+        Config::Postgresql(config) => Ok(Arc::new(postgres::Postgres::open(config).await?)),
     }
 }
 

@@ -182,7 +182,12 @@ impl Writing {
         if changes.is_empty() {
             return Ok(None);
         }
-        let (id, summary) = (uuid::Uuid::now_v7().to_string(), summary(works.iter().copied()));
+        let id = uuid::Uuid::now_v7().to_string();
+        let mut summary = summary(works.iter().copied());
+        let tenants: BTreeSet<&String> = plan.items.iter().map(|item| &item.tenant).collect();
+        if let (Some(tenant), 1) = (tenants.first(), tenants.len()) {
+            summary = format!("{}{summary}", of_tenant(tenant));
+        }
         self.store().change(Some((&id, &summary)), &changes).await?;
         if let Err(error) = self.store().compact().await {
             tracing::warn!(%error, "the memory could not give room back");
@@ -210,6 +215,12 @@ impl Writing {
     pub async fn runs(&self, limit: usize) -> Result<Vec<Run>, Error> {
         Ok(self.store().runs(limit).await?)
     }
+}
+
+/// How the summary of a run begins that changed units of one tenant alone: only those are told and
+/// undone on a tenant's own behalf.
+pub(super) fn of_tenant(tenant: &str) -> String {
+    format!("tenant {tenant:?}: ")
 }
 
 /// Whether a version is still what the plan says of it.

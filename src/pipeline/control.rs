@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::facts::Facts;
 use super::{CallError, Pipeline, Snapshot};
-use crate::admission::{self, Caller, Peer, Unproven};
+use crate::admission::{self, Caller, Entrance, Peer, Unproven};
 use crate::call::{Call, Dialect};
 use crate::catalog::{Target, Tool};
 use crate::ledger::Ledger;
@@ -51,6 +51,11 @@ impl Pipeline {
     /// Ends every running call, for the end of a drain.
     pub fn cancel_all(&self) {
         self.running.cancel_all();
+    }
+
+    /// Admits what is no call of a tool, under the limits of calls.
+    pub fn welcome(&self, caller: &Caller) -> Result<Entrance, admission::Error> {
+        self.admission.enter(caller)
     }
 
     /// Admits nothing from now on.

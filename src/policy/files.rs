@@ -20,6 +20,8 @@ use crate::catalog::Tool;
 
 /// The folder of the policies that say who may approve.
 pub(super) const APPROVERS: &str = "approvers";
+/// The folder of the policies on the memory, beside its collections.
+pub(super) const MEMORY: &str = "memory";
 /// Annotations without which a policy is refused.
 const MANDATORY: [(&str, &str); 2] = [("id", "id-missing"), ("owner", "owner-missing")];
 
@@ -68,6 +70,7 @@ impl Files {
         if files.policies.is_empty() {
             let (severity, meaning) = match folder {
                 APPROVERS => (Severity::Info, "nobody can approve a call"),
+                MEMORY => (Severity::Warning, "nobody may do anything with the memory"),
                 _ => (Severity::Warning, "every call is denied"),
             };
             let message = format!("there is no policy, so {meaning}");
@@ -90,7 +93,8 @@ impl Files {
         for entry in entries {
             let path = entry.map_err(read)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with('.') {
+            // Collections are read elsewhere.
+            if name.starts_with('.') || own == MEMORY && name.ends_with(".toml") {
                 continue;
             }
             if path.extension().is_some_and(|end| end == "cedar") && !path.is_dir() {

@@ -76,11 +76,12 @@ impl Finding {
     }
 
     /// What could not be used in the catalog.
-    pub(super) fn of_problem(problem: &Problem) -> Self {
+    pub fn of_problem(problem: &Problem) -> Self {
         let rule = match problem.file.split('/').next() {
             _ if problem.place.starts_with("ceiling") => "ceiling",
             Some("sandbox" | "seccomp") => "profile",
             Some("openapi") => "document",
+            Some("memory") => "collection",
             _ => "manifest",
         };
         let severity = if problem.fatal { Severity::Error } else { Severity::Warning };

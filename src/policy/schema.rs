@@ -32,7 +32,8 @@ pub(super) struct Prepared {
     pub(super) policies: Vec<usize>,
 }
 
-const CALLERS: &str = "\
+/// How every schema begins: the callers.
+pub(super) const CALLERS: &str = "\
 namespace Switchboard {
   // Who calls: `Switchboard::Caller::\"uid:1000\"`.
   entity Role;

@@ -1,6 +1,7 @@
 //! Policies as a reviewer writes them, against tools as a catalog makes them.
 
 mod load;
+mod memory;
 mod session;
 mod shape;
 

@@ -1,5 +1,6 @@
 //! grpc.health.v1. `""` and the tool service tell readiness: the engine answers and each pool has
-//! members. `liveness` tells only that the process runs, since a restart mends no engine.
+//! members. The memory service tells whether the memory is open. `liveness` tells only that the process
+//! runs, since a restart mends no engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,11 +9,14 @@ use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 
-use super::Daemon;
+use super::{Daemon, memory};
 
 /// The name that answers for the process alone.
 pub(super) const LIVENESS: &str = "liveness";
 const READINESS: [&str; 2] = ["", "switchboard.tools.v1.ToolService"];
+
+/// Tells whether the memory answers; a daemon without one, or with a broken one, still runs tools.
+const MEMORY: &str = "switchboard.memory.v1.MemoryService";
 
 /// The health of this daemon.
 #[derive(Debug, Clone)]
@@ -29,6 +33,7 @@ pub(super) async fn start(daemon: &Daemon) -> Health {
     let mut readiness = daemon.sandbox.readiness();
     let ready = readiness.borrow_and_update().ready;
     health.set(ready).await;
+    memory::follow(daemon, &health).await;
     let (follower, stop) = (health.clone(), daemon.stop.clone());
     daemon.tasks.spawn(stop.run_until_cancelled_owned(async move {
         while readiness.changed().await.is_ok() {
@@ -48,16 +53,24 @@ impl Health {
         }
     }
 
+    /// Tells whether the memory answers.
+    pub(super) async fn memory(&self, open: bool) {
+        let open = open && !self.draining.load(Ordering::Acquire);
+        let status = if open { ServingStatus::Serving } else { ServingStatus::NotServing };
+        self.reporter.set_service_status(MEMORY, status).await;
+    }
+
     /// Tells that no call will be taken any more.
     pub(super) async fn draining(&self) {
         self.draining.store(true, Ordering::Release);
         self.set(false).await;
+        self.memory(false).await;
     }
 
     /// Ends the streams of those who watch, so that their connections can close.
     pub(super) async fn close(&self) {
         let mut reporter = self.reporter.clone();
-        for name in READINESS.into_iter().chain([LIVENESS]) {
+        for name in READINESS.into_iter().chain([MEMORY, LIVENESS]) {
             reporter.clear_service_status(name).await;
         }
     }

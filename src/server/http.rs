@@ -1,4 +1,5 @@
-//! `/healthz` (the process runs), `/readyz` (it can run tools; else why not) and `/metrics`.
+//! `/healthz` (the process runs), `/readyz` (it can run tools; else why not; and what is wrong with the
+//! memory) and `/metrics`.
 
 use std::time::Duration;
 
@@ -55,9 +56,13 @@ async fn readyz(State(shared): State<Shared>) -> impl IntoResponse {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
     }
     let readiness = shared.daemon.sandbox.readiness().borrow().clone();
+    // Tools run without the memory, so that it is told of and decides nothing.
+    let memory =
+        shared.daemon.desk.standing().borrow().fault().map(|why| format!("memory: {why}\n"));
+    let memory = memory.unwrap_or_default();
     match readiness.ready {
-        true => (StatusCode::OK, "ok\n".to_owned()),
-        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", readiness.reason)),
+        true => (StatusCode::OK, format!("ok\n{memory}")),
+        false => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n{memory}", readiness.reason)),
     }
 }
 

@@ -15,9 +15,10 @@ use tonic::transport::server::{Router, TcpIncoming};
 
 use super::health::Health;
 use super::tls::Sessions;
-use super::{Daemon, Error, http};
+use super::{Daemon, Error, http, memory};
 use crate::config::Server;
 use crate::proto;
+use crate::proto::memory::memory_service_server::MemoryServiceServer;
 use crate::proto::policy::policy_service_server::PolicyServiceServer;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
 use crate::service::{Door, Policies, Tools};
@@ -232,6 +233,12 @@ fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
         .add_service(reflection().build_v1alpha()?)
         .add_service(InterceptedService::new(
             ToolServiceServer::new(tools)
+                .max_decoding_message_size(MESSAGE_BYTES)
+                .max_encoding_message_size(usize::MAX),
+            Door::new(daemon.pipeline.clone()),
+        ))
+        .add_service(InterceptedService::new(
+            MemoryServiceServer::new(memory::service(daemon))
                 .max_decoding_message_size(MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
             Door::new(daemon.pipeline.clone()),

@@ -119,6 +119,7 @@ fn load(daemon: &Daemon) {
         }
     };
     metrics::counter!("switchboard_reloads_total", "outcome" => outcome).increment(1);
+    daemon.desk.reload();
 }
 
 /// Logs what was loaded and each thing that could not be used.

@@ -10,8 +10,9 @@ use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo, UdsConnectInfo};
 use tonic::{Request, Status};
 
 use super::status;
-use crate::admission::{Caller, Link, Peer, names};
+use crate::admission::{Caller, Entrance, Link, Peer, names};
 use crate::call::Call;
+use crate::memory::Visit;
 use crate::pipeline::Pipeline;
 use crate::telemetry;
 
@@ -73,6 +74,22 @@ pub(super) fn brought<T>(request: &Request<T>) -> Result<Brought, Status> {
 }
 
 impl Brought {
+    /// The request as the memory sees it.
+    pub(super) fn visit(&self, entrance: Entrance) -> Visit {
+        Visit {
+            caller: self.caller.clone(),
+            proof: self.proof.clone(),
+            received: self.received,
+            deadline: self.deadline,
+            entrance,
+        }
+    }
+
+    /// How long its sender still waits; `None` for as long as it takes.
+    pub(super) fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
     /// Tells a call when it came, until when its sender waits and how the sender is known.
     pub(super) fn mark(&self, call: &mut Call) {
         (call.received, call.deadline) = (self.received, self.deadline);

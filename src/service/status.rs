@@ -83,6 +83,13 @@ pub(super) fn malformed(violations: &[(&str, String)]) -> Status {
     with_details(Grpc::InvalidArgument, &message, details)
 }
 
+/// As [`malformed`], for fields whose names are made.
+pub(super) fn fields(violations: &[(String, String)]) -> Status {
+    let borrowed: Vec<(&str, String)> =
+        violations.iter().map(|(field, wrong)| (field.as_str(), wrong.clone())).collect();
+    malformed(&borrowed)
+}
+
 /// Something that was asked for by name is not there.
 pub(super) fn not_found(why: &str, message: &str) -> Status {
     with_details(Grpc::NotFound, message, vec![reason(why)])
@@ -149,12 +156,12 @@ pub(super) fn internal(call_id: &str) -> Status {
     with_details(Grpc::Internal, &message, vec![reason(Code::Internal.as_str())])
 }
 
-fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
+pub(super) fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
     let status = pb::Status { code: code as i32, message: message.to_owned(), details };
     Status::with_details(code, message, status.encode_to_vec().into())
 }
 
-fn reason(reason: &str) -> Any {
+pub(super) fn reason(reason: &str) -> Any {
     reason_of(reason, "")
 }
 
@@ -169,12 +176,12 @@ fn reason_of(reason: &str, call_id: &str) -> Any {
     google("ErrorInfo", &info)
 }
 
-fn retry(delay: Duration) -> Any {
+pub(super) fn retry(delay: Duration) -> Any {
     let delay = prost_types::Duration::try_from(delay).unwrap_or_default();
     google("RetryInfo", &pb::RetryInfo { retry_delay: Some(delay) })
 }
 
-fn google(name: &str, message: &impl Message) -> Any {
+pub(super) fn google(name: &str, message: &impl Message) -> Any {
     Any {
         type_url: format!("type.googleapis.com/google.rpc.{name}"),
         value: message.encode_to_vec(),

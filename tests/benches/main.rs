@@ -20,6 +20,7 @@ mod check;
 mod daemon;
 mod dialects;
 mod dry;
+mod embed;
 mod engine;
 mod faults;
 mod flood;
@@ -40,7 +41,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 15] = [
+const ALL: [&str; 16] = [
     "start",
     "dry",
     "check",
@@ -49,6 +50,7 @@ const ALL: [&str; 15] = [
     "import",
     "ledger",
     "search",
+    "embed",
     "worker",
     "warm",
     "pool",
@@ -86,6 +88,7 @@ async fn run(name: &str) -> bool {
         "import" => import::run(),
         "ledger" => ledger::run().await,
         "search" => search::run().await,
+        "embed" => embed::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.." || exit
 [ -n "${WITH_ENGINE:-}" ] || exec deploy/with-engine.sh "$PWD/tests/benches/run.sh" "$@"
 
 sandbox-images/build.sh || exit
+deploy/model.sh || exit
 cargo build --release --quiet --bin switchboard --example orders || exit
 
 # The least or the most that a figure may be.
@@ -35,6 +36,8 @@ import.start_cached           <  300
 import_many.p50               <  8000
 import_many.peak              <  900
 search.p50                    <  5
+embed.question.p50            <  8
+embed.import.rate             >= 300
 worker.rate                   >= 1000
 worker.p99                    <  20
 warm.p50                      <  5

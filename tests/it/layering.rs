@@ -26,7 +26,7 @@ const ROOMS: [&str; 17] = [
 /// Above the rooms: they wire and translate, and no room may use them.
 const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
-const FENCES: [(&str, &[&str]); 10] = [
+const FENCES: [(&str, &[&str]); 14] = [
     ("bollard", &["sandbox"]),
     ("yamux", &["sandbox"]),
     ("hickory_resolver", &["sandbox"]),
@@ -34,7 +34,11 @@ const FENCES: [(&str, &[&str]); 10] = [
     ("jsonschema", &["schema"]),
     ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
+    ("rten", &["memory"]),
     ("rusqlite", &["ledger", "approval", "memory"]),
+    ("tokio_postgres", &["memory"]),
+    ("deadpool_postgres", &["memory"]),
+    ("geographiclib_rs", &["memory"]),
     // The other two name the part of rustls that is called so.
     ("ring", &["catalog", "ledger", "memory", "sandbox", "server"]),
     ("tonic", &["service", "server", "proto", "cli"]),

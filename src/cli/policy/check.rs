@@ -1,12 +1,14 @@
 //! `switchboard policy check`: a policies folder in, its findings out.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::Folder;
 use crate::cli::{Failed, print};
-use crate::policy::Severity;
+use crate::memory::{Collections, shelves};
+use crate::policy::{Finding, Keepers, Severity};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
@@ -22,7 +24,8 @@ pub(in crate::cli) struct Options {
 
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let review = options.folder.review()?;
-    let findings = review.lint();
+    let mut findings = review.lint();
+    findings.extend(memory(&options.folder.catalog)?);
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     if options.json {
@@ -50,4 +53,15 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     }
     let bad = errors > 0 || options.strict && warnings > 0;
     Ok(ExitCode::from(u8::from(bad)))
+}
+
+/// What is to be said of the memory's collections and of the policies on it; nothing where there are none.
+fn memory(folder: &Path) -> Result<Vec<Finding>, Failed> {
+    if !folder.join("memory").is_dir() {
+        return Ok(Vec::new());
+    }
+    let (collections, problems) = Collections::load(folder);
+    let mut findings: Vec<Finding> = problems.iter().map(Finding::of_problem).collect();
+    findings.extend(Keepers::review(folder, shelves(&collections)).map_err(Failed::usage)?);
+    Ok(findings)
 }

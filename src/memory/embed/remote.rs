@@ -179,7 +179,7 @@ impl Remote {
             return Err(Miss::Passing(error, told));
         }
         let said = bytes.map(|bytes| answer::excerpt(&bytes.to_bytes())).unwrap_or_default();
-        let said = key.map_or(said.clone(), |key| key.strike(&said));
+        let said = key.map_or_else(|| said.clone(), |key| key.strike(&said));
         let reason = said.chars().take(EXCERPT).collect();
         let (endpoint, status) = (self.name.clone(), status.as_u16());
         Err(Miss::Lasting(Error::Refused { endpoint, status, reason }))

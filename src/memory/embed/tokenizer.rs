@@ -113,7 +113,8 @@ impl Tokenizer {
             .map(|(id, (piece, score))| (piece, id, score))
             .collect();
         let space = file.pre_tokenizer.and_then(|split| split.space());
-        let (before, after) = file.post_processor.map_or(Ok(Default::default()), Frame::sides)?;
+        let frame = file.post_processor.map(Frame::sides).transpose()?;
+        let (before, after) = frame.unwrap_or_default();
         Ok(Self {
             normal: file.normalizer.map(Normal::new).transpose()?.unwrap_or_default(),
             pieces: Pieces::new(pieces, unknown).ok_or("its pieces are too large")?,

@@ -127,15 +127,15 @@ fn load(policies: &Path) -> Result<Collections, Error> {
         .iter()
         .map(|one| format!("`{}` {}: {}", one.file, one.place, one.message))
         .collect();
-    if !told.is_empty() {
-        return Err(Error::Build(told.join("; ")));
+    let some = collections.iter().next().is_some();
+    match (told.is_empty(), some) {
+        (true, true) => Ok(collections),
+        (true, false) => Err(Error::Build(format!(
+            "`{}` declares no collection: files `memory/*.toml` do",
+            policies.display()
+        ))),
+        (false, _) => Err(Error::Build(told.join("; "))),
     }
-    if collections.iter().next().is_none() {
-        let place = policies.display();
-        let told = format!("`{place}` declares no collection: files `memory/*.toml` do");
-        return Err(Error::Build(told));
-    }
-    Ok(collections)
 }
 
 /// Where units are written.

@@ -26,7 +26,7 @@ use super::{Endpoint, Error};
 const ANSWER: usize = 4 << 20;
 
 /// One endpoint.
-pub(super) struct Post {
+pub(in crate::memory) struct Post {
     url: Url,
     model: String,
     key_file: Option<std::path::PathBuf>,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Post {
 
 impl Post {
     /// Checks an endpoint of the configuration, under its key there.
-    pub(super) fn open(key: &'static str, endpoint: &Endpoint) -> Result<Self, Error> {
+    pub(in crate::memory) fn open(key: &'static str, endpoint: &Endpoint) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Config { key, reason };
         let url = Url::parse(&endpoint.url)
             .map_err(|error| wrong(format!("`{}` is no URL: {error}", endpoint.url)))?;
@@ -77,12 +77,12 @@ impl Post {
     }
 
     /// The model's name at the endpoint.
-    pub(super) fn model(&self) -> &str {
+    pub(in crate::memory) fn model(&self) -> &str {
         &self.model
     }
 
     /// Sends one body.
-    pub(super) async fn send(&self, body: &Value) -> Result<Value, String> {
+    pub(in crate::memory) async fn send(&self, body: &Value) -> Result<Value, String> {
         let late = |_elapsed| {
             format!("{} did not answer within {} ms", self.place(), self.timeout.as_millis())
         };

@@ -23,7 +23,6 @@ mod terms;
 mod triggers;
 mod upkeep;
 mod vectors;
-mod words;
 mod writer;
 
 use std::collections::HashMap;
@@ -37,7 +36,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::Error;
+use super::{Error, words};
 use fault::Fault;
 use shelves::Shelves;
 use writer::{Clock, Desk, Order, Step, Task, Upkeep};
@@ -51,8 +50,8 @@ const READERS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The database file; default `/var/lib/switchboard/memory.db`. Its folder is made with mode 0700,
-    /// the file with mode 0600.
+    /// The database file; default the ledger's path with `.memory` added. Its folder is made with mode
+    /// 0700, the file with mode 0600.
     pub path: PathBuf,
     /// Bytes that the file may have; default none. What does not fit any more is refused, and what was
     /// there stays.
@@ -61,7 +60,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { path: "/var/lib/switchboard/memory.db".into(), max_bytes: None }
+        Self { path: PathBuf::new(), max_bytes: None }
     }
 }
 

@@ -5,6 +5,7 @@ mod crash;
 mod file;
 mod kit;
 mod places;
+mod postgres;
 mod scopes;
 mod upkeep;
 mod vectors;
@@ -74,3 +75,4 @@ macro_rules! contract {
 }
 
 contract!(sqlite, super::kit::sqlite());
+contract!(postgresql, super::postgres::postgresql());

@@ -109,7 +109,7 @@ async fn parts(embedder: &dyn Embedder, text: &str) -> [f64; 3] {
     let (questions, passages): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     let questions = embedder.embed(Role::Query, &questions).await.unwrap();
     let passages = embedder.embed(Role::Passage, &passages).await.unwrap();
-    let mut counts = [(0, 0); 3];
+    let mut counts = [(0_u32, 0_u32); 3];
     for (i, question) in questions.iter().enumerate() {
         for (j, passage) in passages.iter().enumerate() {
             let above = embedder.calibrate(cosine(question, passage)) >= 0.35;
@@ -118,11 +118,11 @@ async fn parts(embedder: &dyn Embedder, text: &str) -> [f64; 3] {
                 false if i % half == j % half => (1, above),
                 false => (2, !above),
             };
-            counts[kind].0 += usize::from(right);
+            counts[kind].0 += u32::from(right);
             counts[kind].1 += 1;
         }
     }
-    counts.map(|(right, all)| right as f64 / f64::from(all))
+    counts.map(|(right, all)| f64::from(right) / f64::from(all))
 }
 
 #[tokio::test]

@@ -39,10 +39,11 @@ fn a_text_writes_no_special_token() {
 #[test]
 fn a_long_text_is_cut_at_its_end_and_says_so() {
     let tokenizer = real();
-    let text = "设备在运行时出现异常振动。".repeat(100_000);
+    let sentence = "设备在运行时出现异常振动。";
+    let text = sentence.repeat(100_000);
     let tokens = tokenizer.encode("passage: ", &text, 512);
     assert_eq!((tokens.ids.len(), tokens.cut), (512, true));
-    let short = tokenizer.encode("passage: ", &text[..390], 512);
+    let short = tokenizer.encode("passage: ", &sentence.repeat(10), 512);
     assert!(!short.cut);
     assert_eq!(tokens.ids[..50], short.ids[..50]);
     assert_eq!((tokens.ids.first(), tokens.ids.last()), (Some(&0), Some(&2)));

@@ -1,0 +1,274 @@
+//! `memory import` and `memory export`: units as JSON lines, in and out.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::form;
+use crate::cli::client::{Where, told};
+use crate::cli::{Failed, print};
+use crate::memory::Draft;
+use crate::proto::memory as proto;
+use proto::remember_many_response::written::Outcome;
+
+/// Units that wait to be sent.
+const AHEAD: usize = 512;
+/// Units of one page of an export.
+const PAGE: u32 = 500;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Import {
+    /// The file; - for standard input.
+    file: PathBuf,
+    /// Go on behind a line that is wrong or refused; they are told at the end, and the exit code is 1.
+    #[arg(long = "continue")]
+    go_on: bool,
+    /// One line of JSON for each unit: line, and receipt or error; at last one with the sums.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    at: Where,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Export {
+    /// The file; standard output without it.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Only this collection; several times for several.
+    #[arg(long)]
+    collection: Vec<String>,
+    /// Also what is archived.
+    #[arg(long)]
+    archived: bool,
+    #[command(flatten)]
+    at: Where,
+}
+
+/// What became of the lines.
+#[derive(Debug, Default)]
+struct Sums {
+    taken: u64,
+    unchanged: u64,
+    refused: u64,
+    /// The first lines that were refused, and why.
+    wrong: Vec<String>,
+}
+
+/// A bar on a terminal, else nothing.
+pub(super) fn bar(total: Option<u64>, unit: &str) -> ProgressBar {
+    let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    let form = match total {
+        Some(_) => format!("{{bar:40}} {{pos}} of {{len}} {unit}, {{per_sec}}, {{eta}} left"),
+        None => format!("{{spinner}} {{pos}} {unit}, {{per_sec}}, {{elapsed}}"),
+    };
+    match ProgressStyle::with_template(&form) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+pub(super) async fn import(options: Import) -> Result<ExitCode, Failed> {
+    let total = lines(&options.file)?;
+    let input: Box<dyn AsyncRead + Send + Unpin> = match options.file.as_os_str() == "-" {
+        true => Box::new(tokio::io::stdin()),
+        false => Box::new(tokio::fs::File::open(&options.file).await.map_err(|error| {
+            Failed::usage(format!("cannot read `{}`: {error}", options.file.display()))
+        })?),
+    };
+    let (send, sent) = mpsc::channel(AHEAD);
+    let (place, places) = mpsc::unbounded_channel();
+    let mut client = options.at.memories().await?;
+    let reading = read(input, send, place, options.go_on);
+    let writing = async {
+        let answers = client.remember_many(ReceiverStream::new(sent)).await;
+        let answers = answers.map_err(|status| told(&status))?.into_inner();
+        follow(answers, places, (&options, total)).await
+    };
+    let (read, written) = tokio::join!(reading, writing);
+    let mut sums = written?;
+    sums.refused += u64::try_from(read.len()).unwrap_or(u64::MAX);
+    sums.wrong.extend(read);
+    tell(&sums, options.json)
+}
+
+/// How many lines a file has; `None` for standard input.
+fn lines(file: &Path) -> Result<Option<u64>, Failed> {
+    use std::io::BufRead;
+    if file.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let wrong =
+        |error| Failed::usage(format!("cannot read `{}`: {error}", file.display()));
+    let mut reader = std::io::BufReader::new(std::fs::File::open(file).map_err(wrong)?);
+    let (mut count, mut line) = (0, Vec::new());
+    while reader.read_until(b'\n', &mut line).map_err(wrong)? > 0 {
+        count += u64::from(!line.trim_ascii().is_empty());
+        line.clear();
+    }
+    Ok(Some(count))
+}
+
+/// Reads and sends the lines, and tells the number of each that was sent; gives what is wrong with
+/// those that were not.
+async fn read(
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    send: mpsc::Sender<proto::RememberManyRequest>,
+    place: mpsc::UnboundedSender<u64>,
+    go_on: bool,
+) -> Vec<String> {
+    let (mut reader, mut line, mut number) = (BufReader::new(input), Vec::new(), 0);
+    let mut wrong = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line).await {
+            Ok(0) => return wrong,
+            Ok(_) => number += 1,
+            Err(error) => {
+                wrong.push(format!("line {}: cannot be read: {error}", number + 1));
+                return wrong;
+            }
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match serde_json::from_slice::<Draft>(&line) {
+            Ok(draft) => {
+                let draft = Some(form::wire(draft));
+                let one = proto::RememberManyRequest { draft, images: Vec::new() };
+                // The daemon's side tells why nothing more is taken.
+                if place.send(number).is_err() || send.send(one).await.is_err() {
+                    return wrong;
+                }
+            }
+            Err(error) => {
+                wrong.push(format!("line {number}: is no unit: {error}"));
+                if !go_on {
+                    return wrong;
+                }
+            }
+        }
+    }
+}
+
+/// Counts what became of the lines until the daemon has answered all of them.
+async fn follow(
+    mut answers: tonic::Streaming<proto::RememberManyResponse>,
+    mut places: mpsc::UnboundedReceiver<u64>,
+    (options, total): (&Import, Option<u64>),
+) -> Result<Sums, Failed> {
+    let (mut sums, bar) = (Sums::default(), bar(total, "units"));
+    let broken = |sums: &Sums, status: &tonic::Status| {
+        let Failed { code, message } = told(status);
+        let taken = sums.taken + sums.unchanged;
+        let message = format!(
+            "{message}; {taken} units were taken before that: send the same file again, what is there \
+             already costs next to nothing"
+        );
+        Failed { code, message }
+    };
+    while let Some(answer) = answers.message().await.map_err(|status| broken(&sums, &status))? {
+        for one in answer.written {
+            let line = places.recv().await.unwrap_or_default();
+            bar.inc(1);
+            if options.json {
+                told_line(line, one.outcome.as_ref())?;
+            }
+            match one.outcome {
+                Some(Outcome::Receipt(receipt)) => match receipt.stage() {
+                    proto::Stage::Unchanged => sums.unchanged += 1,
+                    _ => sums.taken += 1,
+                },
+                Some(Outcome::Refusal(refusal)) => {
+                    sums.refused += 1;
+                    sums.wrong.push(format!("line {line}: {}", refusal.message));
+                    if !options.go_on {
+                        bar.finish_and_clear();
+                        return Ok(sums);
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok(sums)
+}
+
+fn told_line(line: u64, outcome: Option<&Outcome>) -> Result<ExitCode, Failed> {
+    match outcome {
+        Some(Outcome::Receipt(receipt)) => {
+            print::json(&json!({ "line": line, "receipt": form::receipt(receipt) }))
+        }
+        Some(Outcome::Refusal(refusal)) => {
+            let violation = |one: &proto::remember_many_response::Violation| {
+                json!({ "field": one.field, "description": one.description })
+            };
+            print::json(&json!({
+                "line": line, "error": {
+                    "reason": refusal.reason, "message": refusal.message,
+                    "violations": refusal.violations.iter().map(violation).collect::<Vec<_>>(),
+                },
+            }))
+        }
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn tell(sums: &Sums, json: bool) -> Result<ExitCode, Failed> {
+    for wrong in &sums.wrong {
+        print::error(wrong);
+    }
+    if json {
+        print::json(&json!({
+            "taken": sums.taken, "unchanged": sums.unchanged, "refused": sums.refused,
+        }))?;
+    } else {
+        print::text(&format!(
+            "{} taken, {} unchanged, {} refused",
+            sums.taken, sums.unchanged, sums.refused
+        ))?;
+    }
+    Ok(ExitCode::from(u8::from(sums.refused > 0)))
+}
+
+pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {
+    let wrong = |error: std::io::Error| Failed::answer(format!("cannot write the units: {error}"));
+    let mut out: Box<dyn Write> = match &options.out {
+        Some(path) => Box::new(std::io::BufWriter::new(std::fs::File::create(path).map_err(
+            |error| Failed::usage(format!("cannot write `{}`: {error}", path.display())),
+        )?)),
+        None => Box::new(std::io::stdout()),
+    };
+    let mut asked = proto::ListRequest {
+        collections: options.collection,
+        archived: options.archived,
+        page_size: PAGE,
+        ..proto::ListRequest::default()
+    };
+    let (mut client, bar) = (options.at.memories().await?, bar(None, "units"));
+    loop {
+        let page = client.list(asked.clone()).await;
+        let page = page.map_err(|status| told(&status))?.into_inner();
+        for unit in page.units {
+            let draft = unit.draft.and_then(form::draft);
+            let draft = draft.ok_or_else(|| Failed::answer("the daemon sent a unit of no form"))?;
+            let line = serde_json::to_string(&draft).map_err(Failed::answer)?;
+            writeln!(out, "{line}").map_err(wrong)?;
+            bar.inc(1);
+        }
+        asked.page_token = page.next_page_token;
+        if asked.page_token.is_empty() {
+            bar.finish_and_clear();
+            out.flush().map_err(wrong)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

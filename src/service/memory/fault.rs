@@ -1,0 +1,150 @@
+//! Which status a request to the memory ends with, and which details it has.
+
+use std::time::Duration;
+
+use tonic::{Code as Grpc, Status};
+use tonic_types::pb;
+
+use super::proto::remember_many_response::{Refusal, Violation as Wrong};
+use super::status::{self, google, reason, retry, with_details};
+use crate::admission;
+use crate::call::Code;
+use crate::memory::{Error as Fault, StoreError, Unserved, recall};
+
+/// When to come again to a memory that does not answer.
+const SOON: Duration = Duration::from_secs(2);
+
+/// Why a request was not let in.
+pub(super) fn of_admission(error: &admission::Error) -> Status {
+    let failure = error.failure();
+    let code = match failure.code {
+        Code::RateLimited => Grpc::ResourceExhausted,
+        Code::Draining => Grpc::Unavailable,
+        _ => Grpc::Internal,
+    };
+    let delay = failure.retry_after.map(retry);
+    let details = std::iter::once(reason(failure.code.as_str())).chain(delay).collect();
+    with_details(code, &failure.message, details)
+}
+
+/// Why there is no answer.
+pub(super) fn of_memory(error: &Unserved) -> Status {
+    let message = error.to_string();
+    match error {
+        Unserved::Off(_) => with_details(Grpc::Unimplemented, &message, vec![reason("MEMORY_OFF")]),
+        Unserved::Unavailable(_) => unavailable(&message),
+        Unserved::Denied(_) => status::not_found("UNKNOWN_COLLECTION", &message),
+        Unserved::Fault(fault) => of_fault(fault),
+        Unserved::Recall(recall::Error::Question { field, reason }) => {
+            status::fields(&[(format!("question.{field}"), reason.clone())])
+        }
+        Unserved::Recall(recall::Error::Store(error)) => of_store(error),
+        Unserved::Recall(recall::Error::Config { .. }) => unavailable(&message),
+        Unserved::Context(_) => status::fields(&[("budget_tokens".to_owned(), message)]),
+        Unserved::Late => late(),
+        Unserved::Unrecorded(_) => status::unavailable(Code::LedgerUnavailable, &message),
+    }
+}
+
+/// Why the memory does not do it.
+pub(super) fn of_fault(fault: &Fault) -> Status {
+    let message = fault.to_string();
+    let with = |code, why: &str| with_details(code, &message, vec![reason(why)]);
+    match fault {
+        Fault::Refused(violations) => {
+            let field = |one: &crate::memory::Violation| pb::bad_request::FieldViolation {
+                field: one.place.clone(),
+                description: one.message.clone(),
+                ..Default::default()
+            };
+            let bad = pb::BadRequest { field_violations: violations.iter().map(field).collect() };
+            let details = vec![reason("DRAFT_REFUSED"), google("BadRequest", &bad)];
+            with_details(Grpc::InvalidArgument, &message, details)
+        }
+        Fault::Known { .. } => with(Grpc::AlreadyExists, "ALREADY_KNOWN"),
+        Fault::Busy { retry_after, .. } => {
+            let details = vec![reason("RATE_LIMITED"), retry(*retry_after)];
+            with_details(Grpc::ResourceExhausted, &message, details)
+        }
+        Fault::Unknown { what, .. } => status::not_found(&unknown(what), &message),
+        Fault::Forbidden(_) => with(Grpc::PermissionDenied, "FORBIDDEN"),
+        Fault::State(_) => with(Grpc::FailedPrecondition, "WRONG_STATE"),
+        Fault::Argument { name, reason } => status::fields(&[((*name).to_owned(), reason.clone())]),
+        Fault::Store(error) => of_store(error),
+    }
+}
+
+/// Why one draft of a stream was not taken.
+pub(super) fn refusal(fault: &Fault) -> Refusal {
+    let violations = match fault {
+        Fault::Refused(violations) => violations.as_slice(),
+        _ => &[],
+    };
+    let violation = |one: &crate::memory::Violation| Wrong {
+        field: one.place.clone(),
+        description: one.message.clone(),
+    };
+    Refusal {
+        reason: match fault {
+            Fault::Refused(_) => "DRAFT_REFUSED".to_owned(),
+            Fault::Known { .. } => "ALREADY_KNOWN".to_owned(),
+            Fault::Unknown { what, .. } => unknown(what),
+            Fault::Forbidden(_) => "FORBIDDEN".to_owned(),
+            Fault::State(_) => "WRONG_STATE".to_owned(),
+            Fault::Argument { .. } => "MALFORMED_REQUEST".to_owned(),
+            Fault::Busy { .. } => "RATE_LIMITED".to_owned(),
+            Fault::Store(_) => "MEMORY_UNAVAILABLE".to_owned(),
+        },
+        message: fault.to_string(),
+        violations: violations.iter().map(violation).collect(),
+    }
+}
+
+/// A draft of a stream whose message is malformed.
+pub(super) fn malformed(wrong: &[(String, String)]) -> Refusal {
+    let message = wrong.iter().map(|(field, what)| format!("`{field}` {what}"));
+    let violation = |(field, what): &(String, String)| Wrong {
+        field: field.clone(),
+        description: what.clone(),
+    };
+    Refusal {
+        reason: "MALFORMED_REQUEST".to_owned(),
+        message: message.collect::<Vec<_>>().join("; "),
+        violations: wrong.iter().map(violation).collect(),
+    }
+}
+
+/// The deadline passed.
+pub(super) fn late() -> Status {
+    let message = "the deadline passed before the memory had answered";
+    with_details(Grpc::DeadlineExceeded, message, vec![reason("DEADLINE_EXCEEDED")])
+}
+
+fn of_store(error: &StoreError) -> Status {
+    let message = error.to_string();
+    match error {
+        StoreError::Full(_) => {
+            let details = vec![reason("MEMORY_FULL"), retry(SOON)];
+            with_details(Grpc::ResourceExhausted, &message, details)
+        }
+        StoreError::Open { .. }
+        | StoreError::InUse { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Down(_)
+        | StoreError::Closed => unavailable(&message),
+        StoreError::Dimensions { .. } | StoreError::Engine(_) => {
+            tracing::error!(%error, "the memory's store failed");
+            with_details(Grpc::Internal, "internal fault; the log has it", vec![reason("INTERNAL")])
+        }
+    }
+}
+
+fn unavailable(message: &str) -> Status {
+    let details = vec![reason("MEMORY_UNAVAILABLE"), retry(SOON)];
+    with_details(Grpc::Unavailable, message, details)
+}
+
+/// The reason for what is not there.
+fn unknown(what: &str) -> String {
+    format!("UNKNOWN_{}", what.to_uppercase().replace(' ', "_"))
+}

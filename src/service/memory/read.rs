@@ -1,0 +1,439 @@
+//! Requests to the memory from their wire form. Every field that is malformed is named, all at once;
+//! what a draft means is for its collection to judge.
+
+use serde_json::{Map, Value};
+use tonic::Status;
+
+use super::status;
+use crate::memory::context::Material;
+use crate::memory::{
+    Asking, Compare, Decision, Draft, Entity, Fact, Filter, Image, Kind, Listing, Manner, Origin,
+    Place, Question, Sense, Spot, Table, UnitId, Upkeep, When, Which,
+};
+use crate::proto::memory as proto;
+
+/// Bytes of a reason.
+const REASON_BYTES: usize = 1024;
+/// Bytes of the JSON text of a draft's metadata, or of a filter's value.
+const JSON_BYTES: usize = 256 << 10;
+const FILTERS: usize = 32;
+const TURNS: usize = 32;
+const RECEIPTS: usize = 256;
+/// Tools, turns or results of a context.
+const PIECES: usize = 4096;
+const RING: usize = 1000;
+
+/// What is wrong with a message, field by field.
+#[derive(Debug, Default)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn wrong(&mut self, field: impl Into<String>, what: impl Into<String>) {
+        self.0.push((field.into(), what.into()));
+    }
+
+    fn most(&mut self, field: &str, count: usize, most: usize) {
+        if count > most {
+            self.wrong(field, format!("has {count} items; at most {most}"));
+        }
+    }
+
+    /// The value, when nothing is wrong.
+    pub(super) fn all<T>(self, value: Option<T>) -> Result<T, Status> {
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(status::fields(&self.0)),
+        }
+    }
+
+    /// What is wrong, for an answer of its own.
+    pub(super) fn into_list(self) -> Vec<(String, String)> {
+        self.0
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A draft. Its fields are named by JSON pointers, as the collection's own faults are.
+pub(super) fn draft(wire: Option<proto::Draft>, fields: &mut Fields) -> Option<Draft> {
+    let Some(wire) = wire else {
+        fields.wrong("draft", "is missing");
+        return None;
+    };
+    let kind = kind(wire.kind);
+    if kind.is_none() {
+        fields.wrong("/kind", "is missing or unknown: knowledge, case, preference or result");
+    }
+    let origin = origin(wire.origin);
+    if origin.is_none() && wire.origin != 0 {
+        fields.wrong("/origin", "is unknown");
+    }
+    let metadata = metadata(&wire.metadata_json, fields);
+    let mut unit = |field: String, id: &str| {
+        let unit = UnitId::parse(id);
+        if unit.is_none() {
+            fields.wrong(field, "is no id of a unit, which is a UUID");
+        }
+        unit
+    };
+    let derived_from = wire.derived_from.iter().enumerate();
+    let derived_from =
+        derived_from.filter_map(|(at, id)| unit(format!("/derived_from/{at}"), id)).collect();
+    let supersedes = match wire.supersedes.as_str() {
+        "" => None,
+        id => unit("/supersedes".to_owned(), id),
+    };
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    Some(Draft {
+        collection: wire.collection,
+        source: wire.source,
+        source_id: wire.source_id,
+        source_time: some(wire.source_time),
+        kind: kind?,
+        origin,
+        key: wire.key,
+        triggers: wire.triggers,
+        text: wire.text,
+        value: wire.value,
+        metadata: metadata?,
+        valid_from: some(wire.valid_from),
+        valid_to: some(wire.valid_to),
+        entities: wire.entities.into_iter().map(entity).collect(),
+        facts: wire.facts.into_iter().map(fact).collect(),
+        place: wire.place.map(|place| Place {
+            latitude: place.latitude,
+            longitude: place.longitude,
+            kind: place.r#type,
+        }),
+        images: wire.images.into_iter().map(image).collect(),
+        tables: wire.tables.into_iter().map(table).collect(),
+        group: wire.group,
+        position: wire.position,
+        speaker: wire.speaker,
+        derived_from,
+        supersedes,
+    })
+}
+
+fn metadata(text: &str, fields: &mut Fields) -> Option<Map<String, Value>> {
+    if text.trim().is_empty() {
+        return Some(Map::new());
+    }
+    match json(text) {
+        Ok(Value::Object(members)) => Some(members),
+        Ok(_) => {
+            fields.wrong("/metadata", "is no JSON object");
+            None
+        }
+        Err(wrong) => {
+            fields.wrong("/metadata", wrong);
+            None
+        }
+    }
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    if text.len() > JSON_BYTES {
+        return Err(format!("has {} bytes; at most {JSON_BYTES}", text.len()));
+    }
+    serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))
+}
+
+fn entity(wire: proto::Entity) -> Entity {
+    Entity { kind: wire.kind, value: wire.value }
+}
+
+fn fact(wire: proto::Fact) -> Fact {
+    let proto::Fact { entity, attribute, value, unit } = wire;
+    Fact { entity, attribute, value, unit }
+}
+
+fn image(wire: proto::Image) -> Image {
+    Image {
+        uri: wire.uri,
+        media_type: wire.media_type,
+        sha256: wire.sha256,
+        description: wire.description,
+        ocr_text: wire.ocr_text,
+        vector_model: wire.vector_model,
+        vector: wire.vector,
+    }
+}
+
+fn table(wire: proto::Table) -> Table {
+    let rows = wire.rows.into_iter().map(|row| row.cells).collect();
+    Table { caption: wire.caption, columns: wire.columns, rows }
+}
+
+fn kind(wire: i32) -> Option<Kind> {
+    match proto::Kind::try_from(wire).ok()? {
+        proto::Kind::Unspecified => None,
+        proto::Kind::Knowledge => Some(Kind::Knowledge),
+        proto::Kind::Case => Some(Kind::Case),
+        proto::Kind::Preference => Some(Kind::Preference),
+        proto::Kind::Result => Some(Kind::Result),
+    }
+}
+
+fn origin(wire: i32) -> Option<Origin> {
+    match proto::Origin::try_from(wire).ok()? {
+        proto::Origin::Unspecified => None,
+        proto::Origin::Curator => Some(Origin::Curator),
+        proto::Origin::Person => Some(Origin::Person),
+        proto::Origin::Model => Some(Origin::Model),
+        proto::Origin::Tool => Some(Origin::Tool),
+        proto::Origin::File => Some(Origin::File),
+        proto::Origin::Web => Some(Origin::Web),
+    }
+}
+
+fn sense(wire: i32) -> Option<Sense> {
+    match proto::Sense::try_from(wire).ok()? {
+        proto::Sense::Unspecified => None,
+        proto::Sense::Trigger => Some(Sense::Trigger),
+        proto::Sense::Entity => Some(Sense::Entity),
+        proto::Sense::Words => Some(Sense::Words),
+        proto::Sense::Vector => Some(Sense::Vector),
+        proto::Sense::Neighbour => Some(Sense::Neighbour),
+        proto::Sense::Image => Some(Sense::Image),
+        proto::Sense::Place => Some(Sense::Place),
+        proto::Sense::Recency => Some(Sense::Recency),
+        proto::Sense::Rerank => Some(Sense::Rerank),
+        proto::Sense::Rewrite => Some(Sense::Rewrite),
+    }
+}
+
+/// Known values of an enumeration.
+fn known<T>(field: &str, wire: &[i32], read: fn(i32) -> Option<T>, fields: &mut Fields) -> Vec<T> {
+    let known: Vec<T> = wire.iter().filter_map(|value| read(*value)).collect();
+    if known.len() < wire.len() {
+        fields.wrong(field, "has a value that is not known");
+    }
+    known
+}
+
+/// A question with all that belongs to it.
+pub(super) fn asking(wire: Option<proto::Question>, after: Vec<String>) -> Result<Asking, Status> {
+    let mut fields = Fields::default();
+    let asking = wire.map(|wire| question(wire, after, &mut fields));
+    if asking.is_none() {
+        fields.wrong("question", "is missing");
+    }
+    fields.all(asking)
+}
+
+fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> Asking {
+    fields.most("question.conversation", wire.conversation.len(), TURNS);
+    fields.most("after_receipts", after.len(), RECEIPTS);
+    let spot = wire.spot.and_then(|spot| self::spot("question.spot", spot, fields));
+    let nearest = wire.nearest.map(|nearest| {
+        let point = nearest.point.unwrap_or_default();
+        (point.latitude, point.longitude, nearest.types)
+    });
+    let question = Question {
+        text: wire.text,
+        conversation: wire.conversation,
+        entities: wire.entities.into_iter().map(entity).collect(),
+        top_k: usize::try_from(wire.top_k).unwrap_or(usize::MAX),
+        threshold: wire.threshold,
+        as_of: None,
+        known_at: None,
+        kinds: known("question.kinds", &wire.kinds, kind, fields),
+        filters: filters("question.filters", wire.filters, fields),
+        spot,
+        nearest,
+        image: wire.image.map(|image| (image.model, image.vector)),
+        held: wire.held,
+        archived: wire.archived,
+        without: known("question.without", &wire.without, sense, fields),
+        explain: false,
+    };
+    let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
+    Asking { question, collections: wire.collections, when, after }
+}
+
+fn filters(field: &str, wire: Vec<proto::Filter>, fields: &mut Fields) -> Vec<Filter> {
+    fields.most(field, wire.len(), FILTERS);
+    let read = |(at, filter): (usize, proto::Filter)| {
+        let compare = match filter.compare() {
+            proto::filter::Compare::Any => Compare::Any,
+            proto::filter::Compare::None => Compare::None,
+            proto::filter::Compare::Less => Compare::Less,
+            proto::filter::Compare::AtMost => Compare::Most,
+            proto::filter::Compare::More => Compare::More,
+            proto::filter::Compare::AtLeast => Compare::Least,
+            proto::filter::Compare::Unspecified => {
+                fields.wrong(format!("{field}[{at}].compare"), "is missing or unknown");
+                return None;
+            }
+        };
+        let several = matches!(compare, Compare::Any | Compare::None);
+        if filter.values_json.is_empty() || !several && filter.values_json.len() > 1 {
+            fields.wrong(format!("{field}[{at}].values_json"), "needs one value");
+        }
+        let mut values = Vec::new();
+        for text in &filter.values_json {
+            match json(text) {
+                Ok(value) => values.push(value),
+                Err(wrong) => fields.wrong(format!("{field}[{at}].values_json"), wrong),
+            }
+        }
+        Some(Filter { field: filter.field, compare, values })
+    };
+    wire.into_iter().enumerate().filter_map(read).collect()
+}
+
+fn spot(field: &str, wire: proto::Spot, fields: &mut Fields) -> Option<Spot> {
+    let kinds = wire.types;
+    match wire.shape {
+        None => {
+            fields.wrong(field, "has neither `within` nor `area`");
+            None
+        }
+        Some(proto::spot::Shape::Within(within)) => {
+            let point = within.center.unwrap_or_default();
+            if !within.metres.is_finite() || within.metres < 0.0 {
+                fields.wrong(format!("{field}.within.metres"), "is no distance");
+            }
+            let (latitude, longitude) = (point.latitude, point.longitude);
+            check_point(field, (latitude, longitude), fields);
+            Some(Spot::Within { latitude, longitude, metres: within.metres, kinds })
+        }
+        Some(proto::spot::Shape::Area(area)) => {
+            fields.most(field, area.ring.len(), RING);
+            if area.ring.len() < 3 {
+                fields.wrong(format!("{field}.area.ring"), "has fewer than 3 points");
+            }
+            let ring: Vec<_> =
+                area.ring.iter().map(|point| (point.latitude, point.longitude)).collect();
+            for point in &ring {
+                check_point(field, *point, fields);
+            }
+            Some(Spot::Inside { ring, kinds })
+        }
+    }
+}
+
+fn check_point(field: &str, (latitude, longitude): (f64, f64), fields: &mut Fields) {
+    let known = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
+    if !known {
+        fields
+            .wrong(field, format!("`{latitude}, {longitude}` is no point: -90 to 90, -180 to 180"));
+    }
+}
+
+/// Collections, conditions and times of a list. Its limit is one more than a page has.
+pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing, When), Status> {
+    let mut fields = Fields::default();
+    let (before, size) = page(&wire.page_token, wire.page_size, i64::MAX)?;
+    let spot = wire.spot.and_then(|spot| self::spot("spot", spot, &mut fields));
+    let listing = Listing {
+        kinds: known("kinds", &wire.kinds, kind, &mut fields),
+        filters: filters("filters", wire.filters, &mut fields),
+        spot,
+        as_of: None,
+        known_at: None,
+        held: wire.held,
+        archived: wire.archived,
+        before: Some(before).filter(|before| *before < i64::MAX),
+        limit: size.saturating_add(1),
+    };
+    let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
+    fields.all(Some((wire.collections, listing, when)))
+}
+
+/// Where a page begins, and how long it is.
+pub(super) fn page(token: &str, size: u32, first: i64) -> Result<(i64, usize), Status> {
+    let size = if size == 0 { 100 } else { size.min(1000) };
+    let start = match token {
+        "" => Ok(first),
+        token => token.parse().map_err(|_unread| {
+            status::malformed(&[("page_token", "is none that was given".to_owned())])
+        }),
+    };
+    Ok((start?, usize::try_from(size).unwrap_or(1000)))
+}
+
+/// The unit that is to be forgotten.
+pub(super) fn which(wire: Option<proto::forget_request::What>) -> Result<Which, Status> {
+    use proto::forget_request::What;
+    match wire {
+        Some(What::UnitId(id)) => UnitId::parse(&id).map(Which::Unit).ok_or_else(|| {
+            status::malformed(&[("unit_id", "is no id of a unit, which is a UUID".to_owned())])
+        }),
+        Some(What::Source(source)) => {
+            Ok(Which::Source(source.collection, source.source, source.source_id))
+        }
+        None => {
+            Err(status::malformed(&[("what", "has neither `unit_id` nor `source`".to_owned())]))
+        }
+    }
+}
+
+/// A reviewer's decision.
+pub(super) fn decision(wire: &proto::DecideReviewRequest) -> Result<Decision, Status> {
+    use proto::decide_review_request as request;
+    let wrong = |field, what: &str| Err(status::malformed(&[(field, what.to_owned())]));
+    let approve = match wire.decision() {
+        request::Decision::Approve => true,
+        request::Decision::Reject => false,
+        request::Decision::Unspecified => {
+            return wrong("decision", "is neither approve nor reject");
+        }
+    };
+    let manner = match wire.manner() {
+        request::Manner::Unspecified | request::Manner::Replace => Manner::Replace,
+        request::Manner::KeepBoth => Manner::KeepBoth,
+    };
+    let reason = &wire.reason;
+    if reason.len() > REASON_BYTES || reason.chars().any(char::is_control) {
+        return wrong("reason", "has more than 1024 bytes, or a control character");
+    }
+    Ok(Decision { approve, manner, reason: reason.clone() })
+}
+
+/// The unit that is asked about, if any.
+pub(super) fn unit(id: &str) -> Result<Option<UnitId>, Status> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || status::malformed(&[("unit_id", "is no id of a unit".to_owned())]);
+    UnitId::parse(id).map(Some).ok_or_else(wrong)
+}
+
+/// The question, the tokens and the rest of a context.
+pub(super) fn material(wire: proto::ContextRequest) -> Result<(Asking, usize, Material), Status> {
+    let mut fields = Fields::default();
+    for (field, list) in
+        [("tools", &wire.tools), ("turns", &wire.turns), ("results", &wire.results)]
+    {
+        fields.most(field, list.len(), PIECES);
+    }
+    fields.all(Some(()))?;
+    let asking = asking(wire.question, wire.after_receipts)?;
+    let material = Material {
+        instructions: wire.instructions,
+        tools: wire.tools,
+        question: asking.question.text.clone(),
+        turns: wire.turns,
+        results: wire.results,
+    };
+    Ok((asking, usize::try_from(wire.budget_tokens).unwrap_or(usize::MAX), material))
+}
+
+/// What is wanted of upkeep.
+pub(super) fn upkeep(wire: Option<proto::consolidate_request::Action>) -> Result<Upkeep, Status> {
+    use proto::consolidate_request::Action;
+    match wire {
+        Some(Action::DryRun(_)) => Ok(Upkeep::DryRun),
+        Some(Action::Apply(_)) => Ok(Upkeep::Apply),
+        Some(Action::Undo(run)) => Ok(Upkeep::Undo(super::wire::named("undo", run)?)),
+        Some(Action::Runs(runs)) => {
+            let limit = if runs.limit == 0 { 100 } else { runs.limit.min(1000) };
+            Ok(Upkeep::Runs(usize::try_from(limit).unwrap_or(1000)))
+        }
+        None => Err(status::malformed(&[("action", "is missing".to_owned())])),
+    }
+}

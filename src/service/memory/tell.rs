@@ -1,0 +1,419 @@
+//! Answers of the memory in their wire form.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::memory::context::{Assembled, Detail};
+use crate::memory::explain::{Explained, Verdict};
+use crate::memory::{
+    Answered, Collection, Draft, Item, Kind, Layer, Origin, Pending, Recalled, Receipt,
+    Recollection, Run, Score, Sense, Stage, State, Stats, UpkeepDone, Version, Vote, Work,
+};
+use crate::proto::memory as proto;
+
+/// Steps of upkeep that one answer tells.
+const STEPS: usize = 1000;
+
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+fn some_time(at: Option<Timestamp>) -> String {
+    at.map(time).unwrap_or_default()
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn evidence(version: &Version) -> String {
+    format!("{}@{}", version.unit, version.seq)
+}
+
+impl From<Kind> for proto::Kind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Knowledge => Self::Knowledge,
+            Kind::Case => Self::Case,
+            Kind::Preference => Self::Preference,
+            Kind::Result => Self::Result,
+        }
+    }
+}
+
+impl From<Layer> for proto::Layer {
+    fn from(layer: Layer) -> Self {
+        match layer {
+            Layer::Curated => Self::Curated,
+            Layer::Notes => Self::Notes,
+        }
+    }
+}
+
+impl From<Origin> for proto::Origin {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Curator => Self::Curator,
+            Origin::Person => Self::Person,
+            Origin::Model => Self::Model,
+            Origin::Tool => Self::Tool,
+            Origin::File => Self::File,
+            Origin::Web => Self::Web,
+        }
+    }
+}
+
+impl From<State> for proto::State {
+    fn from(state: State) -> Self {
+        match state {
+            State::Active => Self::Active,
+            State::Held => Self::Held,
+            State::Quarantined => Self::Quarantined,
+            State::Rejected => Self::Rejected,
+            State::Archived => Self::Archived,
+        }
+    }
+}
+
+impl From<Stage> for proto::Stage {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Accepted => Self::Accepted,
+            Stage::Stored => Self::Stored,
+            Stage::Unchanged => Self::Unchanged,
+            Stage::Outdated => Self::Outdated,
+            Stage::Held => Self::Held,
+            Stage::Quarantined => Self::Quarantined,
+            Stage::Refused => Self::Refused,
+        }
+    }
+}
+
+impl From<Sense> for proto::Sense {
+    fn from(sense: Sense) -> Self {
+        match sense {
+            Sense::Trigger => Self::Trigger,
+            Sense::Entity => Self::Entity,
+            Sense::Words => Self::Words,
+            Sense::Vector => Self::Vector,
+            Sense::Neighbour => Self::Neighbour,
+            Sense::Image => Self::Image,
+            Sense::Place => Self::Place,
+            Sense::Recency => Self::Recency,
+            Sense::Rerank => Self::Rerank,
+            Sense::Rewrite => Self::Rewrite,
+        }
+    }
+}
+
+/// A receipt.
+pub(super) fn receipt(receipt: Receipt) -> proto::Receipt {
+    let stored = receipt.stored.as_ref();
+    proto::Receipt {
+        id: receipt.id,
+        stage: proto::Stage::from(receipt.stage).into(),
+        unit_id: stored.map(|(unit, _)| unit.to_string()).unwrap_or_default(),
+        evidence_id: stored.map(|(unit, seq)| format!("{unit}@{seq}")).unwrap_or_default(),
+        remarks: receipt.remarks,
+        arrived: time(receipt.arrived),
+        changed: time(receipt.changed),
+    }
+}
+
+/// A version of a unit.
+pub(super) fn unit(version: Version) -> proto::Unit {
+    let evidence_id = evidence(&version);
+    let ended = version.ended;
+    let by = ended.as_ref().and_then(|end| end.by.as_ref()).map(ToString::to_string);
+    proto::Unit {
+        unit_id: version.unit.to_string(),
+        evidence_id,
+        draft: Some(draft(version.draft)),
+        layer: proto::Layer::from(version.layer).into(),
+        owner: version.owner,
+        state: proto::State::from(version.state).into(),
+        trust: version.trust.0.into(),
+        origin: proto::Origin::from(version.origin).into(),
+        source_time: time(version.source_time),
+        valid_from: some_time(version.valid_from),
+        valid_to: some_time(version.valid_to),
+        recorded: time(version.recorded),
+        ended: some_time(ended.as_ref().map(|end| end.at)),
+        ended_why: ended.map(|end| end.why.as_str().to_owned()).unwrap_or_default(),
+        ended_by: by.unwrap_or_default(),
+        digest: version.digest,
+        remarks: version.remarks,
+        conflicts: version.conflicts.iter().map(ToString::to_string).collect(),
+        used: some_time(version.used),
+        uses: version.uses,
+    }
+}
+
+fn draft(draft: Draft) -> proto::Draft {
+    let metadata_json = match draft.metadata.is_empty() {
+        true => String::new(),
+        false => Value::Object(draft.metadata).to_string(),
+    };
+    proto::Draft {
+        collection: draft.collection,
+        source: draft.source,
+        source_id: draft.source_id,
+        source_time: draft.source_time.unwrap_or_default(),
+        kind: proto::Kind::from(draft.kind).into(),
+        origin: draft.origin.map_or(0, |origin| proto::Origin::from(origin).into()),
+        key: draft.key,
+        triggers: draft.triggers,
+        text: draft.text,
+        value: draft.value,
+        metadata_json,
+        valid_from: draft.valid_from.unwrap_or_default(),
+        valid_to: draft.valid_to.unwrap_or_default(),
+        entities: draft.entities.into_iter().map(entity).collect(),
+        facts: draft.facts.into_iter().map(fact).collect(),
+        place: draft.place.map(|place| proto::Place {
+            latitude: place.latitude,
+            longitude: place.longitude,
+            r#type: place.kind,
+        }),
+        images: draft.images.into_iter().map(image).collect(),
+        tables: draft.tables.into_iter().map(table).collect(),
+        group: draft.group,
+        position: draft.position,
+        speaker: draft.speaker,
+        derived_from: draft.derived_from.iter().map(ToString::to_string).collect(),
+        supersedes: draft.supersedes.map(|unit| unit.to_string()).unwrap_or_default(),
+    }
+}
+
+fn entity(entity: crate::memory::Entity) -> proto::Entity {
+    proto::Entity { kind: entity.kind, value: entity.value }
+}
+
+fn fact(fact: crate::memory::Fact) -> proto::Fact {
+    let crate::memory::Fact { entity, attribute, value, unit } = fact;
+    proto::Fact { entity, attribute, value, unit }
+}
+
+fn image(image: crate::memory::Image) -> proto::Image {
+    proto::Image {
+        uri: image.uri,
+        media_type: image.media_type,
+        sha256: image.sha256,
+        description: image.description,
+        ocr_text: image.ocr_text,
+        vector_model: image.vector_model,
+        vector: image.vector,
+    }
+}
+
+fn table(table: crate::memory::Table) -> proto::Table {
+    let rows = table.rows.into_iter().map(|cells| proto::table::Row { cells }).collect();
+    proto::Table { caption: table.caption, columns: table.columns, rows }
+}
+
+fn score(score: &Score) -> proto::Score {
+    proto::Score {
+        sense: proto::Sense::from(score.sense).into(),
+        raw: score.raw,
+        even: score.even,
+        adds: score.adds,
+        rank: number(score.rank),
+    }
+}
+
+fn hit(found: Recollection) -> proto::Hit {
+    let passage = |(ordinal, text)| proto::hit::Passage { ordinal, text };
+    proto::Hit {
+        evidence_id: found.evidence(),
+        unit: Some(unit(found.version)),
+        passages: found.passages.into_iter().map(passage).collect(),
+        score: found.score,
+        scores: found.scores.iter().map(score).collect(),
+        metres: found.metres,
+        withheld: found.withheld,
+    }
+}
+
+fn failed(failed: Vec<(Sense, String)>) -> Vec<proto::FailedLayer> {
+    let layer =
+        |(sense, reason)| proto::FailedLayer { sense: proto::Sense::from(sense).into(), reason };
+    failed.into_iter().map(layer).collect()
+}
+
+/// What was found for a question.
+pub(super) fn recalled(found: Answered<Recalled>) -> proto::RecallResponse {
+    let Answered { record, answer } = found;
+    proto::RecallResponse {
+        hits: answer.hits.into_iter().map(hit).collect(),
+        failed: failed(answer.failed),
+        record_id: record,
+    }
+}
+
+/// A model's context.
+pub(super) fn context(made: Answered<(Assembled, Vec<(Sense, String)>)>) -> proto::ContextResponse {
+    let Answered { record, answer: (context, broken) } = made;
+    let part = |part: crate::memory::context::Part| proto::context_response::Part {
+        name: part.name.to_owned(),
+        text: part.text,
+        tokens: number(part.tokens),
+        granted: number(part.granted),
+        wanted: number(part.wanted),
+    };
+    let used = |used: crate::memory::context::Used| proto::context_response::Used {
+        evidence_id: used.evidence,
+        form: match used.form {
+            Detail::Whole => "whole",
+            Detail::Passages => "passages",
+            Detail::Value => "value",
+            Detail::Cut => "cut",
+            Detail::Left => "left",
+        }
+        .to_owned(),
+        enveloped: used.enveloped,
+    };
+    proto::ContextResponse {
+        text: context.text,
+        parts: context.parts.into_iter().map(part).collect(),
+        tokens: number(context.tokens),
+        units: context.units.into_iter().map(used).collect(),
+        nonce: context.nonce,
+        failed: failed(broken),
+        record_id: record,
+    }
+}
+
+/// How an answer came about.
+pub(super) fn explained(told: Answered<Explained>) -> proto::ExplainResponse {
+    let Answered { record, answer: Explained { recalled, versions } } = told;
+    let asked = recalled.asked;
+    let timed = |(sense, micros)| proto::explain_response::Time {
+        sense: proto::Sense::from(sense).into(),
+        micros,
+    };
+    let verdict = |one: Verdict| proto::explain_response::Verdict {
+        evidence_id: one.evidence,
+        place: one.place.map_or(0, number),
+        why: one.why,
+        scores: one.scores.iter().map(score).collect(),
+    };
+    proto::ExplainResponse {
+        hits: recalled.hits.into_iter().map(hit).collect(),
+        missed: recalled.missed.into_iter().map(hit).collect(),
+        failed: failed(recalled.failed),
+        reading: Some(proto::explain_response::Reading {
+            normal: asked.normal,
+            entities: asked.entities.into_iter().map(entity).collect(),
+            words: asked.words,
+            rewritten: asked.rewritten,
+            times: asked.micros.into_iter().map(timed).collect(),
+        }),
+        verdicts: versions.into_iter().map(verdict).collect(),
+        record_id: record,
+    }
+}
+
+/// A page of units, of which one more than the page holds was asked for.
+pub(super) fn list(mut found: Vec<Version>, size: usize) -> proto::ListResponse {
+    let more = found.len() > size;
+    found.truncate(size);
+    let last = found.last().filter(|_| more).map(|last| last.seq.to_string());
+    proto::ListResponse {
+        units: found.into_iter().map(unit).collect(),
+        next_page_token: last.unwrap_or_default(),
+    }
+}
+
+/// A page of what waits for a reviewer, of which one more was asked for.
+pub(super) fn reviews(mut found: Vec<Pending>, size: usize) -> proto::ListReviewsResponse {
+    let more = found.len() > size;
+    found.truncate(size);
+    let last = found.last().filter(|_| more).map(|last| last.version.seq.to_string());
+    let vote = |vote: Vote| proto::review::Vote {
+        by: vote.by,
+        approve: vote.approve,
+        reason: vote.reason,
+        at: time(vote.at),
+    };
+    let review = |one: Pending| proto::Review {
+        unit: Some(unit(one.version)),
+        rivals: one.rivals.into_iter().map(unit).collect(),
+        votes: one.votes.into_iter().map(vote).collect(),
+        needed: one.reviewers.into(),
+    };
+    proto::ListReviewsResponse {
+        reviews: found.into_iter().map(review).collect(),
+        next_page_token: last.unwrap_or_default(),
+    }
+}
+
+/// What upkeep did, or would do.
+pub(super) fn consolidated(done: UpkeepDone) -> proto::ConsolidateResponse {
+    let more = done.items.len().saturating_sub(STEPS);
+    let run = |run: Run| proto::consolidate_response::Run {
+        id: run.id,
+        at: time(run.at),
+        summary: run.summary,
+        changed: run.changed,
+        undone: run.undone,
+    };
+    proto::ConsolidateResponse {
+        runs: done.runs.into_iter().map(run).collect(),
+        steps: done.items.into_iter().take(STEPS).map(step).collect(),
+        more: u64::try_from(more).unwrap_or(u64::MAX),
+        undone: done.undone,
+    }
+}
+
+fn step(item: Item) -> proto::consolidate_response::Step {
+    proto::consolidate_response::Step {
+        work: match item.work {
+            Work::Merge => "merge",
+            Work::Expire => "expire",
+            Work::Drop => "drop",
+            Work::Archive => "archive",
+        }
+        .to_owned(),
+        evidence_id: format!("{}@{}", item.unit, item.seq),
+        collection: item.collection,
+        kept: item.kept.map(|unit| unit.to_string()).unwrap_or_default(),
+        why: item.why,
+    }
+}
+
+/// How much there is.
+pub(super) fn stats(stats: Stats) -> proto::StatsResponse {
+    let counts = stats.counts;
+    let vectors = |(model, chunks)| proto::stats_response::Vectors { model, chunks };
+    let collection = |(one, verbs): (std::sync::Arc<Collection>, Vec<crate::policy::Verb>)| {
+        proto::stats_response::Collection {
+            name: one.name.clone(),
+            description: one.description.clone(),
+            layer: proto::Layer::from(one.layer).into(),
+            verbs: verbs.into_iter().map(|verb| verb.as_str().to_owned()).collect(),
+            declaration_json: declaration(&one).to_string(),
+        }
+    };
+    proto::StatsResponse {
+        store: stats.store.to_owned(),
+        units: counts.units,
+        versions: counts.versions,
+        chunks: counts.chunks,
+        vectors: counts.vectors.into_iter().map(vectors).collect(),
+        held: counts.held.0,
+        quarantined: counts.held.1,
+        waiting: counts.waiting,
+        embedder: stats.model.unwrap_or_default(),
+        collections: stats.collections.into_iter().map(collection).collect(),
+    }
+}
+
+/// What a collection demands of those who write.
+fn declaration(collection: &Collection) -> Value {
+    json!({
+        "kinds": collection.kinds, "sources": collection.sources, "origin": collection.origin,
+        "origins": collection.trust.keys().collect::<Vec<_>>(), "metadata": collection.metadata,
+        "attributes": collection.attributes, "document": collection.document,
+        "time_zone": collection.time_zone, "reviewers": collection.reviewers,
+    })
+}
