@@ -27,7 +27,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread;
@@ -71,8 +71,7 @@ pub(super) struct Sqlite {
     shelves: Shelves,
     readers: Arc<Readers>,
     closed: AtomicBool,
-    /// By model: the chunk from which on there can be some without a vector.
-    bare_from: Mutex<HashMap<String, i64>>,
+    bare: Mutex<BareFrom>,
 }
 
 impl std::fmt::Debug for Sqlite {
@@ -81,8 +80,17 @@ impl std::fmt::Debug for Sqlite {
     }
 }
 
+/// By model: the chunk from which on there can be some without a vector.
+#[derive(Default)]
+struct BareFrom {
+    chunks: HashMap<String, i64>,
+    /// How often it was forgotten: what was read before holds no more.
+    forgotten: u64,
+}
+
 /// Connections that read; each serves one question at a time.
 struct Readers {
+    all: u32,
     idle: Mutex<Vec<Connection>>,
     turns: Semaphore,
 }
@@ -105,9 +113,7 @@ impl Sqlite {
             .map_err(|error| file::told(&error, &path))?;
         let shelves = Shelves::default();
         load::load(&path, clock.seq, &shelves)?;
-        let readers = thread::available_parallelism().map_or(2, NonZero::get).clamp(2, READERS);
-        let idle = (0..readers).map(|_| file::open_reader(&path)).collect::<Result<_, _>>()?;
-        let readers = Arc::new(Readers { idle: Mutex::new(idle), turns: Semaphore::new(readers) });
+        let readers = Arc::new(Readers::open(&path)?);
         let (orders, queue) = mpsc::channel(QUEUE);
         let (stop, stopped) = blocking::channel();
         let (own, weak) = (path.clone(), orders.downgrade());
@@ -122,8 +128,8 @@ impl Sqlite {
             _lock: lock,
         };
         start("memory", &path, move || writer::run(desk, queue, upkeep))?;
-        let bare_from = Mutex::default();
-        Ok(Self { path, orders, shelves, readers, closed: AtomicBool::new(false), bare_from })
+        let (closed, bare) = (AtomicBool::new(false), Mutex::default());
+        Ok(Self { path, orders, shelves, readers, closed, bare })
     }
 
     /// Has the writer do something in one transaction.
@@ -168,11 +174,29 @@ impl Sqlite {
     }
 
     fn look_again_for_bare(&self) {
-        self.bare_from.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        bare.chunks.clear();
+        bare.forgotten += 1;
     }
 }
 
 impl Readers {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let all = thread::available_parallelism().map_or(2, NonZero::get).clamp(2, READERS);
+        let idle = (0..all).map(|_| file::open_reader(path)).collect::<Result<_, _>>()?;
+        let turns = Semaphore::new(all);
+        Ok(Self { all: u32::try_from(all).unwrap_or(u32::MAX), idle: Mutex::new(idle), turns })
+    }
+
+    /// Waits for those at work, closes all connections, and serves nobody any more.
+    async fn close(&self) {
+        if let Ok(turns) = self.turns.acquire_many(self.all).await {
+            turns.forget();
+        }
+        self.turns.close();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn take(&self) -> Option<Connection> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -184,7 +208,7 @@ impl Readers {
 
 fn start(
     name: &str,
-    path: &std::path::Path,
+    path: &Path,
     work: impl FnOnce() + Send + 'static,
 ) -> Result<thread::JoinHandle<()>, Error> {
     let started = thread::Builder::new().name(name.to_owned()).spawn(work);

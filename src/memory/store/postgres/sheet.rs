@@ -256,6 +256,8 @@ impl Sheet {
 
     fn add_names(&mut self, (seq, of): (&Option<String>, &Option<String>), draft: &Draft) {
         for trigger in &draft.triggers {
+            // In the form in which questions are asked.
+            let trigger = &crate::memory::normal(trigger);
             let terms = words::ask(trigger);
             if !terms.is_empty() {
                 let whole = words::series(trigger).join(" ");

@@ -44,10 +44,16 @@ impl Store for Sqlite {
 
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
         let path = self.path.clone();
+        let mut changes = settlements.iter().flat_map(|settlement| &settlement.changes);
+        let opens = changes.any(|change| change.ended == Some(None));
         let prepare = move || settle::prepare(settlements).map_err(|fault| fault.told(&path));
         let prepared = tokio::task::spawn_blocking(prepare).await;
         let prepared = prepared.map_err(|_cancelled| Error::Closed)??;
-        self.write(move |step| settle::settle(step, prepared)).await
+        let settled = self.write(move |step| settle::settle(step, prepared)).await;
+        if opens {
+            self.look_again_for_bare();
+        }
+        settled
     }
 
     async fn load(&self, tenant: &str, seqs: &[i64]) -> Result<Vec<Version>, Error> {
@@ -213,17 +219,19 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<Bare>, Error> {
         let key = format!("{model}\n{}", without.join("\n"));
-        let from = {
-            let known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(&key).copied().unwrap_or(0)
+        let (from, forgotten) = {
+            let known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+            (known.chunks.get(&key).copied().unwrap_or(0), known.forgotten)
         };
         let (own, without) = (model.to_owned(), without.to_vec());
         let look = move |connection: &_, _: &_| {
             read::bare(connection, (&own, &without), (from, limit))
         };
         let (found, next) = self.read(look).await?;
-        let mut known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key, next);
+        let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.forgotten == forgotten {
+            known.chunks.insert(key, next);
+        }
         Ok(found)
     }
 
@@ -285,13 +293,7 @@ impl Store for Sqlite {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(Error::Closed);
         }
-        // Readers that are still at work end first, and their connections close.
-        let readers = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let turns = u32::try_from(readers).unwrap_or(0);
-        if let Ok(turns) = self.readers.turns.acquire_many(turns).await {
-            turns.forget();
-        }
-        self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readers.close().await;
         let (done, closed) = oneshot::channel();
         let sent = self.orders.send(Order::Close(done)).await;
         sent.map_err(|_closed| Error::Closed)?;

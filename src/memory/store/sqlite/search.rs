@@ -1,6 +1,8 @@
 //! A question to the layers: the scope becomes a mask, each layer ranks what it lets through, and
 //! vectors are compared again exactly. Reads memory first and the file for what is exact.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension};
 
 use super::super::{Ask, Error, Found, Hit};
@@ -70,7 +72,7 @@ pub(super) fn search(
             .map(|probe| exact(connection, "vector", numbers(probe?), &looked.vector, ask.limit)),
         image: image
             .map(|probe| exact(connection, "picture", numbers(probe?), &looked.image, ask.limit)),
-        nearest: nearest.map(|hits| hits.map_err(engine)),
+        nearest: nearest.map(|hits| hits.map_err(|fault| told(connection, fault))),
     })
 }
 
@@ -113,12 +115,9 @@ struct Looked {
     mask: Mask,
 }
 
-fn engine(fault: Fault) -> Error {
-    match fault {
-        Fault::Engine(error) => Error::Engine(error.to_string()),
-        Fault::Broken(reason) => Error::Engine(reason),
-        Fault::Asked(error) => error,
-    }
+/// What a fault means for one layer.
+fn told(connection: &Connection, fault: Fault) -> Error {
+    fault.told(Path::new(connection.path().unwrap_or_default()))
 }
 
 fn probe<'a>(
@@ -126,7 +125,8 @@ fn probe<'a>(
     (model, question): &'a (String, Vec<f32>),
     what: &str,
 ) -> Result<Probe<'a>, Error> {
-    let Some((number, expected)) = known_model(connection, model, what).map_err(engine)? else {
+    let known = known_model(connection, model, what).map_err(|fault| told(connection, fault))?;
+    let Some((number, expected)) = known else {
         return Ok(None);
     };
     if expected != question.len() {
@@ -176,7 +176,7 @@ fn exact(
         }
         Ok(hits)
     };
-    let hits = compare().map_err(engine)?;
+    let hits = compare().map_err(|fault| told(connection, fault))?;
     if table == "picture" {
         let hits = hits.into_iter().map(|hit| Hit { ordinal: 0, ..hit }).collect();
         return Ok(best_of_each(ranked(hits, usize::MAX), limit));

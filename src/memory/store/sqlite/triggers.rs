@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::postings::index;
 use super::terms::{self, ByNumber};
 use super::words::{self, Bag};
+use crate::memory::normal;
 
 /// The triggers.
 #[derive(Debug, Default)]
@@ -19,8 +20,10 @@ pub(super) struct Triggers {
 }
 
 impl Triggers {
-    /// Adds one trigger of a version; one without any word or sign is never met.
+    /// Adds one trigger of a version, in the form that questions are asked in; one without any word
+    /// or sign is never met.
     pub(super) fn add(&mut self, version: u32, text: &str) {
+        let text = &normal(text);
         let own_terms = words::ask(text);
         if own_terms.is_empty() {
             return;
@@ -39,6 +42,7 @@ impl Triggers {
     /// Versions with the best score of their triggers: 1 for one that is the question; between 0.5 and
     /// 0.9, the more of the question it is, for one whose words the question contains.
     pub(super) fn find(&self, question: &str, counts: &dyn Fn(usize) -> bool) -> Vec<(u32, f64)> {
+        let question = &normal(question);
         let asked = Bag::new(question);
         let mut met: HashMap<u32, u32> = HashMap::new();
         for (term, _) in asked.terms() {
