@@ -320,7 +320,8 @@ pub enum Error {
     Engine(String),
 }
 
-/// A store. Every method is one transaction, and may be called from many tasks at once.
+/// A store. Every method is one transaction, and may be called from many tasks at once. Times are kept
+/// in whole microseconds; what is finer is left off. No end lies before its version was recorded.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug {
     /// What it is, for logs and Stats: `sqlite` or `postgresql`.
@@ -335,7 +336,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Writes that wait, in the order of their arrival, beginning after those of this receipt.
     async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error>;
     /// Brings writes to their end; gives the `seq` of each version that was stored. One that was
-    /// settled before is left as it is, and gives that version's.
+    /// settled before is left as it is, and gives that version's. What it ends, ends in the instant in
+    /// which the new version is recorded: one of the two is known at any time.
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error>;
 
     // Versions
@@ -377,7 +379,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Asks the layers. What is outside the scope is left out before `limit` counts.
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error>;
-    /// The neighbours of versions in their groups, at most `span` places away, inside the scope.
+    /// The neighbours of versions in their groups, at most `span` places away, inside the scope: in the
+    /// order of their positions, then of recording. What is outside the scope counts as no place.
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error>;
     /// The words of chunks, in the order asked for.
     async fn texts(&self, chunks: &[(i64, u32)]) -> Result<Vec<String>, Error>;

@@ -19,6 +19,7 @@ mod settle;
 mod shelf;
 mod shelves;
 mod tags;
+mod terms;
 mod triggers;
 mod upkeep;
 mod vectors;

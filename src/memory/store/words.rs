@@ -7,17 +7,16 @@
 //! emoji is found by each of its members, a skin tone makes no difference.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::LazyCell;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use super::terms;
+
 /// Characters of a word that count; the rest of an encoded value tells nothing more.
 const LONGEST: usize = 64;
-/// Stems that are remembered.
-const REMEMBERED: usize = 1 << 15;
 
 /// What a term is in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +35,10 @@ enum Class {
     Sign,
 }
 
-/// The terms of a text, each once, with how often it is there.
+/// The terms of a text by their numbers, each once, with how often it is there.
 #[derive(Debug, Default)]
 pub(super) struct Bag {
-    text: String,
-    /// Where each term ends in `text`, and how often it occurs.
-    ends: Vec<(usize, u32)>,
+    terms: Vec<(u32, u32)>,
     /// Words and characters in all.
     pub(super) length: u32,
 }
@@ -49,37 +46,30 @@ pub(super) struct Bag {
 impl Bag {
     /// The terms of a text that is to be found.
     pub(super) fn new(text: &str) -> Self {
-        let (mut counts, mut length) = (HashMap::<String, u32>::new(), 0);
-        each(text, &mut |term, class| {
+        let (mut numbers, mut length) = (Vec::new(), 0);
+        each(text, &mut |word, class| {
             if matches!(class, Class::Word | Class::Single) {
                 length += 1;
             }
-            if class == Class::Lone {
-                return;
-            }
-            match counts.get_mut(term) {
-                Some(count) => *count += 1,
-                None => {
-                    counts.insert(term.to_owned(), 1);
-                }
+            if class != Class::Lone {
+                numbers.push(terms::number_of(word, stem));
             }
         });
-        let mut bag = Self { length, ..Self::default() };
-        for (term, count) in counts {
-            bag.text.push_str(&term);
-            bag.ends.push((bag.text.len(), count));
+        numbers.sort_unstable();
+        let mut found: Vec<(u32, u32)> = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            match found.last_mut() {
+                Some((last, count)) if *last == number => *count += 1,
+                _ => found.push((number, 1)),
+            }
         }
-        bag
+        found.shrink_to_fit();
+        Self { terms: found, length }
     }
 
     /// Each term, and how often it occurs.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, u32)> {
-        let mut from = 0;
-        self.ends.iter().map(move |(end, count)| {
-            let term = self.text.get(from..*end).unwrap_or_default();
-            from = *end;
-            (term, *count)
-        })
+    pub(super) fn terms(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.terms.iter().copied()
     }
 }
 
@@ -87,14 +77,15 @@ impl Bag {
 /// stand alone, signs only where there is nothing else.
 pub(super) fn ask(question: &str) -> Vec<String> {
     let (mut terms, mut signs) = (Vec::new(), Vec::new());
-    each(question, &mut |term, class| {
+    each(question, &mut |word, class| {
         let list = match class {
             Class::Word | Class::Marked | Class::Lone | Class::Pair => &mut terms,
             Class::Sign => &mut signs,
             Class::Single => return,
         };
-        if !list.iter().any(|known| known == term) {
-            list.push(term.to_owned());
+        let term = stem(word);
+        if !list.contains(&term) {
+            list.push(term);
         }
     });
     if terms.is_empty() { signs } else { terms }
@@ -103,9 +94,9 @@ pub(super) fn ask(question: &str) -> Vec<String> {
 /// The words and characters of a text in their order, by which two triggers are equal.
 pub(super) fn series(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    each(text, &mut |term, class| {
+    each(text, &mut |word, class| {
         if matches!(class, Class::Word | Class::Single) {
-            found.push(term.to_owned());
+            found.push(stem(word));
         }
     });
     found
@@ -168,11 +159,15 @@ struct Reader<'s> {
     dense: Option<(char, usize)>,
 }
 
-/// Tells `sink` every term of a text, in order.
+/// Tells `sink` every word, pair and sign of a text, in order; words are not reduced to stems yet.
 fn each(text: &str, sink: &mut dyn FnMut(&str, Class)) {
     let mut reader = Reader { sink, word: String::new(), marked: String::new(), dense: None };
-    for c in even(text).chars().flat_map(char::to_lowercase) {
-        reader.read(c);
+    for c in even(text).chars() {
+        if c.is_ascii() {
+            reader.read(c.to_ascii_lowercase());
+        } else {
+            c.to_lowercase().for_each(|c| reader.read(c));
+        }
     }
     reader.pause();
     reader.end_run();
@@ -180,6 +175,18 @@ fn each(text: &str, sink: &mut dyn FnMut(&str, Class)) {
 
 impl Reader<'_> {
     fn read(&mut self, c: char) {
+        // By far the most: no look into tables for them.
+        if c.is_ascii_alphanumeric() {
+            self.end_run();
+            self.end_marked();
+            self.word.push(c);
+            return;
+        }
+        if c == ' ' {
+            self.end_run();
+            self.pause();
+            return;
+        }
         if is_silent(c) {
             return;
         }
@@ -251,7 +258,7 @@ impl Reader<'_> {
         if let Some((at, _)) = self.word.char_indices().nth(LONGEST) {
             self.word.truncate(at);
         }
-        stemmed(&self.word, &mut |term| (self.sink)(term, Class::Word));
+        (self.sink)(&self.word, Class::Word);
         self.word.clear();
     }
 
@@ -269,34 +276,15 @@ impl Reader<'_> {
     }
 }
 
-/// Stems by their words, so that a common one is worked out once.
-struct Stems {
-    stemmer: Stemmer,
-    known: HashMap<Box<str>, Box<str>>,
-}
-
 thread_local! {
-    static STEMS: RefCell<Stems> = RefCell::new(Stems {
-        stemmer: Stemmer::create(Algorithm::English),
-        known: HashMap::new(),
-    });
+    static ENGLISH: LazyCell<Stemmer> =
+        const { LazyCell::new(|| Stemmer::create(Algorithm::English)) };
 }
 
-/// Gives the stem of an English word, and any other word as it is.
-fn stemmed(word: &str, sink: &mut dyn FnMut(&str)) {
+/// The stem of an English word, and anything else as it is.
+fn stem(word: &str) -> String {
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        sink(word);
-        return;
+        return word.to_owned();
     }
-    STEMS.with_borrow_mut(|stems| {
-        if let Some(stem) = stems.known.get(word) {
-            sink(stem);
-            return;
-        }
-        let stem = stems.stemmer.stem(word);
-        sink(&stem);
-        if stems.known.len() < REMEMBERED {
-            stems.known.insert(word.into(), stem.into());
-        }
-    });
+    ENGLISH.with(|stemmer| stemmer.stem(word).into_owned())
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -115,9 +116,12 @@ impl Store for Sqlite {
     }
 
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error> {
-        let (scope, ask) = (scope.clone(), ask.clone());
-        self.read(move |connection, shelves| search::search(connection, shelves, &scope, &ask))
-            .await
+        let (scope, ask, started) = (scope.clone(), ask.clone(), Instant::now());
+        let found = self
+            .read(move |connection, shelves| search::search(connection, shelves, &scope, &ask))
+            .await;
+        metrics::histogram!("switchboard_memory_search_seconds").record(started.elapsed());
+        found
     }
 
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error> {

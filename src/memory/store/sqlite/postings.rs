@@ -2,8 +2,7 @@
 //! of the texts in the file at every start, so the two cannot differ. Knows no scope: whoever asks
 //! says which chunks count.
 
-use std::collections::HashMap;
-
+use super::terms::ByNumber;
 use super::words::Bag;
 
 /// How soon a term that is repeated adds nothing more.
@@ -25,8 +24,7 @@ struct List {
 /// The index.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
-    terms: HashMap<Box<str>, u32>,
-    lists: Vec<List>,
+    lists: ByNumber<List>,
     lengths: Vec<u32>,
     total: u64,
     /// Chunks that were taken out again.
@@ -38,18 +36,7 @@ impl Postings {
     pub(super) fn add(&mut self, bag: &Bag) {
         let chunk = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
         for (term, count) in bag.terms() {
-            let place = match self.terms.get(term) {
-                Some(place) => *place,
-                None => {
-                    let place = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-                    self.lists.push(List::default());
-                    self.terms.insert(term.into(), place);
-                    place
-                }
-            };
-            if let Some(list) = self.lists.get_mut(index(place)) {
-                list.add(chunk, count);
-            }
+            self.lists.entry(term).or_default().add(chunk, count);
         }
         self.lengths.push(bag.length);
         self.total += u64::from(bag.length);
@@ -58,13 +45,11 @@ impl Postings {
     /// Takes a chunk out again, with the words that only it had.
     pub(super) fn remove(&mut self, chunk: u32, bag: &Bag) {
         for (term, _) in bag.terms() {
-            let place = self.terms.get(term).copied();
-            let Some(list) = place.and_then(|place| self.lists.get_mut(index(place))) else {
-                continue;
-            };
-            *list = list.without(chunk);
-            if list.chunks == 0 {
-                self.terms.remove(term);
+            if let Some(list) = self.lists.get_mut(&term) {
+                *list = list.without(chunk);
+                if list.chunks == 0 {
+                    self.lists.remove(&term);
+                }
             }
         }
         self.total = self.total.saturating_sub(u64::from(bag.length));
@@ -77,10 +62,8 @@ impl Postings {
         terms: &[String],
         counts: &dyn Fn(usize) -> bool,
     ) -> Vec<(usize, f32)> {
-        let mut lists: Vec<&List> = terms
-            .iter()
-            .filter_map(|term| self.lists.get(index(*self.terms.get(term.as_str())?)))
-            .collect();
+        let known = terms.iter().filter_map(|term| super::terms::find(term));
+        let mut lists: Vec<&List> = known.filter_map(|term| self.lists.get(&term)).collect();
         lists.sort_by_key(|list| list.chunks);
         let all = self.lengths.len().saturating_sub(self.gone);
         let is_common = |list: &List| all >= MANY && index(list.chunks) * 2 > all;

@@ -165,7 +165,7 @@ fn exact(
         let sql = format!("SELECT numbers FROM {table} WHERE id = ?1");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut hits = Vec::with_capacity(candidates.len());
-        for Candidate { id, .. } in candidates {
+        for Candidate { id, .. } in candidates.iter().copied() {
             let numbers = statement
                 .query_row([id], |row| Ok(row.get_ref(0)?.as_blob().map(rows::unpacked)?))
                 .optional()?;

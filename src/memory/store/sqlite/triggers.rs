@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::postings::index;
+use super::terms::{self, ByNumber};
 use super::words::{self, Bag};
 
 /// The triggers.
@@ -12,7 +13,7 @@ pub(super) struct Triggers {
     /// By all words in their order.
     whole: HashMap<String, Vec<u32>>,
     /// By each of their terms.
-    terms: HashMap<Box<str>, Vec<u32>>,
+    terms: ByNumber<Vec<u32>>,
     /// The version, and how many terms there are.
     about: Vec<(u32, u32)>,
 }
@@ -20,14 +21,14 @@ pub(super) struct Triggers {
 impl Triggers {
     /// Adds one trigger of a version; one without any word or sign is never met.
     pub(super) fn add(&mut self, version: u32, text: &str) {
-        let terms = words::ask(text);
-        if terms.is_empty() {
+        let own_terms = words::ask(text);
+        if own_terms.is_empty() {
             return;
         }
         let own = u32::try_from(self.about.len()).unwrap_or(u32::MAX);
-        self.about.push((version, u32::try_from(terms.len()).unwrap_or(u32::MAX)));
-        for term in terms {
-            self.terms.entry(term.into()).or_default().push(own);
+        self.about.push((version, u32::try_from(own_terms.len()).unwrap_or(u32::MAX)));
+        for term in own_terms {
+            self.terms.entry(terms::number(&term)).or_default().push(own);
         }
         let whole = words::series(text).join(" ");
         if !whole.is_empty() {
@@ -41,7 +42,7 @@ impl Triggers {
         let asked = Bag::new(question);
         let mut met: HashMap<u32, u32> = HashMap::new();
         for (term, _) in asked.terms() {
-            for trigger in self.terms.get(term).into_iter().flatten() {
+            for trigger in self.terms.get(&term).into_iter().flatten() {
                 *met.entry(*trigger).or_default() += 1;
             }
         }

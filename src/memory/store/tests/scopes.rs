@@ -27,7 +27,7 @@ const FIELDS: [&str; 10] =
     ["line", "size", "day", "tags", "on", "source", "source_id", "group", "kind", "origin"];
 
 fn day(dice: &mut Dice) -> Timestamp {
-    let day: &str = dice.pick(&DAYS);
+    let day: &&str = dice.pick(&DAYS);
     at(day)
 }
 
