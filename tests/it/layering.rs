@@ -39,7 +39,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("tokio_postgres", &["memory"]),
     ("deadpool_postgres", &["memory"]),
     ("geographiclib_rs", &["memory"]),
-    // The other two name the part of rustls that is called so.
+    // The others name the part of rustls that is called so.
     ("ring", &["catalog", "ledger", "memory", "sandbox", "server"]),
     ("tonic", &["service", "server", "proto", "cli"]),
 ];
