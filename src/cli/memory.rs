@@ -105,7 +105,8 @@ struct Asked {
 
 impl Asked {
     fn wire(self) -> Result<proto::Question, Failed> {
-        let filters = self.filter.iter().map(|text| form::filter(text)).collect::<Result<_, _>>()?;
+        let filters =
+            self.filter.iter().map(|text| form::filter(text)).collect::<Result<_, _>>()?;
         Ok(proto::Question {
             text: self.question,
             collections: self.collection,

@@ -8,8 +8,8 @@ mod rights;
 
 use serde_json::json;
 use switchboard::proto::memory::{
-    ContextRequest, ExplainRequest, ForgetRequest, GetRequest, ListRequest, ReceiptRequest,
-    RecallRequest, RememberRequest, Stage, State, forget_request::What,
+    ContextRequest, ExplainRequest, ForgetRequest, GetRequest, ListRequest, RecallRequest,
+    ReceiptRequest, RememberRequest, Stage, State, forget_request::What,
 };
 use tonic::Code;
 
@@ -20,7 +20,8 @@ async fn what_is_remembered_is_recalled_by_who_waited_for_it() {
     let bed = Bed::new().await;
     let mut agent = bed.client("agent").await;
 
-    let receipt = bed.remember("agent", ticket("T-1", "The pump PX-200 leaks at the shaft seal.")).await;
+    let receipt =
+        bed.remember("agent", ticket("T-1", "The pump PX-200 leaks at the shaft seal.")).await;
     assert_eq!(receipt.stage(), Stage::Stored, "{receipt:?}");
     let found = agent.recall(asked("which pump leaks at its seal?")).await.unwrap().into_inner();
     assert_eq!(evidence(&found), [receipt.evidence_id.clone()]);
@@ -33,15 +34,20 @@ async fn what_is_remembered_is_recalled_by_who_waited_for_it() {
     let draft = Some(ticket("T-2", "Compressor K7 trips on high oil temperature."));
     let asked_now = RememberRequest { draft, ..RememberRequest::default() };
     let early = agent.remember(asked_now).await.unwrap().into_inner();
-    let question = RecallRequest { after_receipts: vec![early.id.clone()], ..asked("compressor oil") };
+    let question =
+        RecallRequest { after_receipts: vec![early.id.clone()], ..asked("compressor oil") };
     let found = agent.recall(question).await.unwrap().into_inner();
     assert_eq!(found.hits.len(), 1, "{found:?}");
     let last = ReceiptRequest { receipt_id: early.id, wait_ms: 10_000 };
     let last = agent.receipt(last).await.unwrap().into_inner();
-    assert_eq!((last.stage(), last.evidence_id), (Stage::Stored, found.hits[0].evidence_id.clone()));
+    assert_eq!(
+        (last.stage(), last.evidence_id),
+        (Stage::Stored, found.hits[0].evidence_id.clone())
+    );
 
     // The same again costs nothing and changes nothing.
-    let again = bed.remember("agent", ticket("T-1", "The pump PX-200 leaks at the shaft seal.")).await;
+    let again =
+        bed.remember("agent", ticket("T-1", "The pump PX-200 leaks at the shaft seal.")).await;
     assert_eq!((again.stage(), again.unit_id), (Stage::Unchanged, receipt.unit_id.clone()));
 
     // The next version takes the place of the first, whose history stays.
@@ -63,7 +69,8 @@ async fn lists_contexts_and_explanations_tell_the_same_units() {
         bed.remember("agent", ticket(&format!("B-{number}"), &text)).await;
     }
     let mut agent = bed.client("agent").await;
-    let page = |token: String| ListRequest { page_size: 2, page_token: token, ..ListRequest::default() };
+    let page =
+        |token: String| ListRequest { page_size: 2, page_token: token, ..ListRequest::default() };
     let (mut seen, mut token) = (Vec::new(), String::new());
     loop {
         let got = agent.list(page(token)).await.unwrap().into_inner();
@@ -119,9 +126,11 @@ async fn each_decided_request_has_its_record_and_none_holds_what_is_masked() {
     let bed = Bed::new().await;
     let mut agent = bed.client("agent").await;
     let secret = "4111 1111 1111 1111";
-    let receipt =
-        bed.remember("agent", ticket("R-1", &format!("Paid the spare seal with card {secret}."))).await;
-    let found = agent.recall(asked(&format!("who paid with {secret}?"))).await.unwrap().into_inner();
+    let receipt = bed
+        .remember("agent", ticket("R-1", &format!("Paid the spare seal with card {secret}.")))
+        .await;
+    let found =
+        agent.recall(asked(&format!("who paid with {secret}?"))).await.unwrap().into_inner();
     let records = bed.records();
     let of = |name: &str| records.iter().find(|one| one["tool"] == name).unwrap().clone();
     let written = of("memory:remember");

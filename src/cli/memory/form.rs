@@ -194,9 +194,7 @@ pub(super) fn score(score: &proto::Score) -> Value {
 
 /// Layers that did not work.
 pub(super) fn failed(failed: &[proto::FailedLayer]) -> Vec<Value> {
-    let one = |layer: &proto::FailedLayer| {
-        json!({ "sense": short(layer.sense().as_str_name()), "reason": layer.reason })
-    };
+    let one = |layer: &proto::FailedLayer| json!({ "sense": short(layer.sense().as_str_name()), "reason": layer.reason });
     failed.iter().map(one).collect()
 }
 

@@ -105,8 +105,7 @@ fn lines(file: &Path) -> Result<Option<u64>, Failed> {
     if file.as_os_str() == "-" {
         return Ok(None);
     }
-    let wrong =
-        |error| Failed::usage(format!("cannot read `{}`: {error}", file.display()));
+    let wrong = |error| Failed::usage(format!("cannot read `{}`: {error}", file.display()));
     let mut reader = std::io::BufReader::new(std::fs::File::open(file).map_err(wrong)?);
     let (mut count, mut line) = (0, Vec::new());
     while reader.read_until(b'\n', &mut line).map_err(wrong)? > 0 {
@@ -208,9 +207,7 @@ fn told_line(line: u64, outcome: Option<&Outcome>) -> Result<ExitCode, Failed> {
             print::json(&json!({ "line": line, "receipt": form::receipt(receipt) }))
         }
         Some(Outcome::Refusal(refusal)) => {
-            let violation = |one: &proto::remember_many_response::Violation| {
-                json!({ "field": one.field, "description": one.description })
-            };
+            let violation = |one: &proto::remember_many_response::Violation| json!({ "field": one.field, "description": one.description });
             print::json(&json!({
                 "line": line, "error": {
                     "reason": refusal.reason, "message": refusal.message,
@@ -242,9 +239,11 @@ fn tell(sums: &Sums, json: bool) -> Result<ExitCode, Failed> {
 pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {
     let wrong = |error: std::io::Error| Failed::answer(format!("cannot write the units: {error}"));
     let mut out: Box<dyn Write> = match &options.out {
-        Some(path) => Box::new(std::io::BufWriter::new(std::fs::File::create(path).map_err(
-            |error| Failed::usage(format!("cannot write `{}`: {error}", path.display())),
-        )?)),
+        Some(path) => {
+            Box::new(std::io::BufWriter::new(std::fs::File::create(path).map_err(|error| {
+                Failed::usage(format!("cannot write `{}`: {error}", path.display()))
+            })?))
+        }
         None => Box::new(std::io::stdout()),
     };
     let mut asked = proto::ListRequest {

@@ -177,9 +177,7 @@ pub(super) async fn context(options: Context) -> Result<ExitCode, Failed> {
             "name": part.name, "tokens": part.tokens, "granted": part.granted, "wanted": part.wanted,
         })
     };
-    let used = |used: &proto::context_response::Used| {
-        json!({ "evidence": used.evidence_id, "form": used.form, "enveloped": used.enveloped })
-    };
+    let used = |used: &proto::context_response::Used| json!({ "evidence": used.evidence_id, "form": used.form, "enveloped": used.enveloped });
     print::json(&json!({
         "text": made.text, "tokens": made.tokens, "nonce": made.nonce,
         "parts": made.parts.iter().map(part).collect::<Vec<_>>(),
@@ -299,16 +297,15 @@ pub(super) async fn stats(options: Stats) -> Result<ExitCode, Failed> {
     let found = found.map_err(|status| told(&status))?.into_inner();
     if options.json {
         let collection = |one: &proto::stats_response::Collection| {
-            let declaration: Value = serde_json::from_str(&one.declaration_json).unwrap_or_default();
+            let declaration: Value =
+                serde_json::from_str(&one.declaration_json).unwrap_or_default();
             json!({
                 "name": one.name, "description": one.description,
                 "layer": form::short(one.layer().as_str_name()), "verbs": one.verbs,
                 "declaration": declaration,
             })
         };
-        let vectors = |one: &proto::stats_response::Vectors| {
-            json!({ "model": one.model, "chunks": one.chunks })
-        };
+        let vectors = |one: &proto::stats_response::Vectors| json!({ "model": one.model, "chunks": one.chunks });
         return print::json(&json!({
             "store": found.store, "units": found.units, "versions": found.versions,
             "chunks": found.chunks, "vectors": found.vectors.iter().map(vectors).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use switchboard::proto::memory::remember_many_response::written::Outcome;
 use switchboard::proto::memory::{
-    ListRequest, ReceiptRequest, RecallRequest, RememberManyRequest, Stage,
+    ListRequest, RecallRequest, ReceiptRequest, RememberManyRequest, Stage,
 };
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;

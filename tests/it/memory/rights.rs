@@ -67,10 +67,14 @@ async fn tenants_and_owners_do_not_see_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_policy_denies_looks_like_what_is_not_there() {
     let bed = Bed::new().await;
-    let into = |name: &str| Draft { collection: name.to_owned(), ..ticket("D-1", "A long fact to keep.") };
+    let into =
+        |name: &str| Draft { collection: name.to_owned(), ..ticket("D-1", "A long fact to keep.") };
     let denied = bed.try_remember("agent", into("manuals")).await.unwrap_err();
     let missing = bed.try_remember("agent", into("nowhere")).await.unwrap_err();
-    assert_eq!((missing.code(), reason(&missing)), (Code::NotFound, "UNKNOWN_COLLECTION".to_owned()));
+    assert_eq!(
+        (missing.code(), reason(&missing)),
+        (Code::NotFound, "UNKNOWN_COLLECTION".to_owned())
+    );
     alike(&denied, &missing, ["manuals", "nowhere"]);
 
     let mut agent = bed.client("agent").await;
@@ -97,7 +101,8 @@ async fn changed_collections_and_policies_hold_without_a_restart() {
     bed.remember("agent", ticket("C-1", "The crane C1 has a worn rope.")).await;
     let file = bed.daemon.setup.policies().join("memory/tickets.toml");
     let from = bed.daemon.logged();
-    std::fs::write(&file, TICKETS.replace("read = [\"any\"]", "read = [\"caller:clerk\"]")).unwrap();
+    std::fs::write(&file, TICKETS.replace("read = [\"any\"]", "read = [\"caller:clerk\"]"))
+        .unwrap();
     let named = || {
         let question = Question {
             text: "worn rope".into(),
