@@ -24,6 +24,7 @@ mod layering;
 mod ledger;
 mod lifecycle;
 mod masking;
+mod memoryset;
 mod names;
 mod native;
 mod ocr;
