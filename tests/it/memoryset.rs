@@ -266,3 +266,27 @@ fn questions_are_of_the_kind_that_they_say() {
         }
     }
 }
+
+#[test]
+fn the_conversation_is_whole_and_its_evidence_is_there() {
+    let (units, collections) = (lines::<Draft>("talk/units.jsonl"), collections());
+    let questions = lines::<Question>("talk/questions.jsonl");
+    assert!(units.len() >= 200 && questions.len() >= 70);
+    for (place, unit) in (1..).zip(&units) {
+        let of = &collections[&unit.collection];
+        assert!(
+            of.kinds.contains(&unit.kind)
+                && of.sources.iter().any(|one| names_a_source(one, &unit.source))
+        );
+        assert_eq!(unit.position, Some(place));
+        assert!(!unit.speaker.is_empty() && !unit.text.is_empty() && unit.source_time.is_some());
+    }
+    let turns: BTreeSet<_> = units.iter().map(|unit| &unit.source_id).collect();
+    assert_eq!(turns.len(), units.len());
+    let kinds: BTreeSet<_> = questions.iter().map(|question| question.kind.as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["multi", "open", "single", "temporal"]));
+    for question in &questions {
+        assert!(!question.relevant.is_empty(), "{}", question.id);
+        assert!(question.relevant.iter().all(|turn| turns.contains(turn)), "{}", question.id);
+    }
+}
