@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks everything: sets up what is missing, then format, lints, tests, the Python and TypeScript
+# Checks everything: sets up what is missing, a PostgreSQL server for the tests too, then format, lints, tests, the Python and TypeScript
 # clients, and calls while daemon and engine are killed.
 # Each step runs to its end or its time limit; the summary says how each went,
 # and its last line how many steps passed and failed.
@@ -10,7 +10,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export target
-steps=(packages images format lint tests client client-ts chaos escape)
+steps=(packages images postgres format lint tests client client-ts chaos escape)
 only=("$@")
 for name in "${only[@]}"; do
     if [[ " ${steps[*]} " != *" $name "* ]]; then
@@ -95,12 +95,21 @@ lint() {
     cargo clippy --test escape --quiet -- -D warnings
 }
 
+# The server for the tests of the shared store; whatever comes, it ends with this script.
+postgres() {
+    tests/postgres.sh start >/dev/null
+}
+trap 'tests/postgres.sh stop' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
 # `timeout` starts programs only; a new shell knows these functions by name.
-export -f packages lint tests python_client client client_ts
+export -f packages postgres lint tests python_client client client_ts
 shell=(bash -euo pipefail -c)
 
 step packages 600 "${shell[@]}" packages
 step images 900 sandbox-images/build.sh
+step postgres 300 "${shell[@]}" postgres
 step format 60 cargo fmt --all --check
 step lint 1800 "${shell[@]}" lint
 step tests 2400 "${shell[@]}" tests

@@ -2,11 +2,42 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio_util::task::TaskTracker;
+
+pub use sqlite::Config as SqliteConfig;
 
 use super::scope::Scope;
 use super::unit::{Draft, Ended, Entity, State, UnitId, Version};
+
+/// Where the memory is kept: the key `kind` names the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Config {
+    /// `sqlite`, the default: one file.
+    Sqlite(SqliteConfig),
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::Sqlite(SqliteConfig::default())
+    }
+}
+
+/// Opens the store that the configuration names; what it does in the background, it does under
+/// `tasks`.
+pub async fn open(config: &Config, _tasks: &TaskTracker) -> Result<Arc<dyn Store>, Error> {
+    match config {
+        Config::Sqlite(config) => Ok(Arc::new(sqlite::Sqlite::open(config).await?)),
+    }
+}
 
 /// A write that was acknowledged and not yet worked on. It is on the disk when [`Store::accept`]
 /// returns.

@@ -1,0 +1,355 @@
+//! What changes of versions that are there: state, end, remarks, with a journal where it is a run of
+//! upkeep; votes, marks of use, vectors, and what is removed for ever.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::super::{Change, Error, Vote};
+use super::entry::{Event, Vector};
+use super::fault::{Fault, json, parsed};
+use super::rows::{self, chunk_id, instant, is_of, kept, micros, name, named, packed, unit_id};
+use super::settle::{TEXT, model_id};
+use super::vectors::Code;
+use super::writer::Step;
+use crate::memory::{Ended, State, UnitId};
+
+/// All that can change of a version, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Mark {
+    state: State,
+    ended: Option<Ended>,
+    conflicts: Vec<UnitId>,
+    remarks: Vec<String>,
+}
+
+/// What a change needs to know of a version.
+struct Known {
+    tenant: String,
+    recorded: Timestamp,
+    mark: Mark,
+}
+
+fn known(connection: &Connection, seq: i64) -> Result<Option<Known>, Fault> {
+    let sql = "SELECT tenant, recorded, state, ended_at, ended_why, ended_by, conflicts, remarks
+        FROM version WHERE seq = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([seq])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let text = |at: usize| row.get::<_, String>(at);
+    let ended = match row.get::<_, Option<i64>>(3)? {
+        Some(at) => {
+            let by: Option<String> = row.get(5)?;
+            let by = by.map(|by| unit_id(&by)).transpose()?;
+            Some(Ended { at: instant(at)?, why: named(&text(4)?)?, by })
+        }
+        None => None,
+    };
+    let mark = Mark {
+        state: named(&text(2)?)?,
+        ended,
+        conflicts: parsed(&text(6)?, "conflicts")?,
+        remarks: parsed(&text(7)?, "remarks")?,
+    };
+    Ok(Some(Known { tenant: text(0)?, recorded: instant(row.get(1)?)?, mark }))
+}
+
+fn put(step: &mut Step<'_>, tenant: String, seq: i64, mark: &Mark) -> Result<(), Fault> {
+    let sql = "UPDATE version SET state = ?2, ended_at = ?3, ended_why = ?4, ended_by = ?5,
+        conflicts = ?6, remarks = ?7 WHERE seq = ?1";
+    let ended = mark.ended.as_ref();
+    step.connection.prepare_cached(sql)?.execute(params![
+        seq,
+        name(&mark.state)?,
+        ended.map(|ended| micros(ended.at)),
+        ended.map(|ended| name(&ended.why)).transpose()?,
+        ended.and_then(|ended| ended.by.as_ref()).map(UnitId::as_str),
+        json(&mark.conflicts)?,
+        json(&mark.remarks)?,
+    ])?;
+    let ended = ended.map_or(i64::MAX, |ended| micros(ended.at));
+    step.events.push(Event::Amend { tenant, seq, state: mark.state, ended });
+    Ok(())
+}
+
+/// Changes a version. It ends at `at`, where that is given: what takes its place is known from then
+/// on, so nothing is unknown in between. No end lies before the version was recorded.
+pub(super) fn amend(
+    step: &mut Step<'_>,
+    change: &Change,
+    at: Option<Timestamp>,
+) -> Result<(String, String), Fault> {
+    let Some(Known { tenant, recorded, mut mark }) = known(step.connection, change.seq)? else {
+        return Err(Error::Engine(format!("there is no version {}", change.seq)).into());
+    };
+    let before = json(&mark)?;
+    if let Some(state) = change.state {
+        mark.state = state;
+    }
+    if let Some(ended) = &change.ended {
+        mark.ended = ended.clone().map(|ended| {
+            let end = at.unwrap_or_else(|| kept(ended.at)).max(recorded);
+            Ended { at: end, ..ended }
+        });
+    }
+    for unit in &change.conflicts {
+        if !mark.conflicts.contains(unit) {
+            mark.conflicts.push(unit.clone());
+        }
+    }
+    mark.remarks.extend(change.remarks.iter().cloned());
+    put(step, tenant, change.seq, &mark)?;
+    Ok((before, json(&mark)?))
+}
+
+/// Changes versions, under a run that can be undone where one is named.
+pub(super) fn change(
+    step: &mut Step<'_>,
+    run: Option<(&str, &str)>,
+    changes: &[Change],
+) -> Result<(), Fault> {
+    let run = run.map(|(id, summary)| begin_run(step.connection, id, summary)).transpose()?;
+    for change in changes {
+        let (before, after) = amend(step, change, None)?;
+        if let Some(run) = run {
+            // What it was before the run's first change is what an undo puts back.
+            let sql = "INSERT INTO journal VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT (seq, run) DO UPDATE SET after = excluded.after";
+            let row = params![change.seq, run, before, after];
+            step.connection.prepare_cached(sql)?.execute(row)?;
+        }
+    }
+    if let Some(run) = run {
+        let sql = "UPDATE run SET changed = (SELECT count(*) FROM journal WHERE run = ?1)
+            WHERE number = ?1";
+        step.connection.execute(sql, [run])?;
+    }
+    Ok(())
+}
+
+/// The number of a run; one that goes on keeps its own.
+fn begin_run(connection: &Connection, id: &str, summary: &str) -> Result<i64, Fault> {
+    let sql = "INSERT INTO run (id, at, summary, changed, undone) VALUES (?1, ?2, ?3, 0, 0)
+        ON CONFLICT (id) DO UPDATE SET summary = excluded.summary RETURNING number";
+    let row = params![id, micros(Timestamp::now()), summary];
+    Ok(connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))?)
+}
+
+/// Puts back what a run changed.
+pub(super) fn undo(step: &mut Step<'_>, run: &str) -> Result<u64, Fault> {
+    let sql = "SELECT number FROM run WHERE id = ?1 AND undone = 0";
+    let number: Option<i64> = step.connection.query_row(sql, [run], |row| row.get(0)).optional()?;
+    let Some(number) = number else {
+        return Ok(0);
+    };
+    let entries: Vec<(i64, String, String)> = {
+        let sql = "SELECT seq, before, after FROM journal WHERE run = ?1 ORDER BY seq";
+        let mut statement = step.connection.prepare(sql)?;
+        let rows =
+            statement.query_map([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect::<Result<_, _>>()?
+    };
+    let mut put_back = 0;
+    for (seq, before, after) in entries {
+        let (before, after): (Mark, Mark) =
+            (parsed(&before, "journal")?, parsed(&after, "journal")?);
+        let Some(Known { tenant, mark, .. }) = known(step.connection, seq)? else {
+            continue;
+        };
+        let opens = before.ended.is_none() && after.ended.is_some();
+        if mark == after && !(opens && is_followed(step.connection, seq)?) {
+            put(step, tenant, seq, &before)?;
+            put_back += 1;
+        }
+    }
+    step.connection.execute("UPDATE run SET undone = 1 WHERE number = ?1", [number])?;
+    step.connection.execute("DELETE FROM journal WHERE run = ?1", [number])?;
+    Ok(put_back)
+}
+
+/// Whether the unit of a version has a later one, so that two would hold at the same time.
+fn is_followed(connection: &Connection, seq: i64) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM version
+        WHERE unit = (SELECT unit FROM version WHERE seq = ?1) AND seq > ?1 AND ended_at IS NULL)";
+    Ok(connection.prepare_cached(sql)?.query_row([seq], |row| row.get(0))?)
+}
+
+/// Keeps a vote; gives all on that version.
+pub(super) fn vote(step: &Step<'_>, tenant: &str, vote: &Vote) -> Result<Vec<Vote>, Fault> {
+    if !is_of(step.connection, tenant, vote.seq)? {
+        return Err(Error::Engine(format!("there is no version {}", vote.seq)).into());
+    }
+    let sql = "INSERT OR REPLACE INTO vote VALUES (?1, ?2, ?3, ?4, ?5)";
+    let row = params![vote.seq, vote.by, vote.approve, vote.reason, micros(vote.at)];
+    step.connection.prepare_cached(sql)?.execute(row)?;
+    let sql = "SELECT by, approve, reason, at FROM vote WHERE seq = ?1 ORDER BY at, by";
+    let mut statement = step.connection.prepare_cached(sql)?;
+    let mut rows = statement.query([vote.seq])?;
+    let mut votes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (by, approve, reason) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        votes.push(Vote { seq: vote.seq, by, approve, reason, at: instant(row.get(3)?)? });
+    }
+    Ok(votes)
+}
+
+/// Notes that versions were given out.
+pub(super) fn touch(step: &Step<'_>, seqs: &[i64], at: Timestamp) -> Result<(), Fault> {
+    let sql = "INSERT INTO used SELECT seq, ?2, 1 FROM version WHERE seq = ?1
+        ON CONFLICT (seq) DO UPDATE SET at = max(coalesce(at, ?2), ?2), uses = uses + 1";
+    let mut statement = step.connection.prepare_cached(sql)?;
+    for seq in seqs {
+        statement.execute(params![seq, micros(at)])?;
+    }
+    Ok(())
+}
+
+/// Keeps vectors of chunks; those of chunks that are gone are passed over.
+pub(super) fn embed(
+    step: &mut Step<'_>,
+    model: &str,
+    vectors: Vec<(i64, u32, Vec<f32>, Code)>,
+) -> Result<(), Fault> {
+    for (seq, ordinal, numbers, code) in vectors {
+        let sql = "SELECT v.tenant FROM chunk c JOIN version v ON v.seq = ?2 WHERE c.id = ?1";
+        let tenant: Option<String> = step
+            .connection
+            .prepare_cached(sql)?
+            .query_row([chunk_id(seq, ordinal), seq], |row| row.get(0))
+            .optional()?;
+        let Some(tenant) = tenant else { continue };
+        let model = model_id(step.connection, (model, TEXT), numbers.len())?;
+        let vector = Vector::of_chunk(seq, ordinal, model, code);
+        let sql = "INSERT OR REPLACE INTO vector VALUES (?1, ?2)";
+        step.connection.prepare_cached(sql)?.execute(params![vector.id, packed(&numbers)])?;
+        step.events.push(Event::Embed { tenant, seq, vector });
+    }
+    Ok(())
+}
+
+/// Removes every version of a unit and all that was made of it; answers how many there were.
+pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<u64, Fault> {
+    let connection = step.connection;
+    let of_unit = "WHERE v.unit = ?1 AND v.tenant = ?2";
+    let versions = rows::versions(connection, of_unit, [unit.as_str(), tenant])?;
+    let mut sources = Vec::new();
+    for version in &versions {
+        let seq = version.seq;
+        for fact in &version.draft.facts {
+            let (entity, attribute) = rows::claim(&fact.entity, &fact.attribute);
+            let sql = "DELETE FROM fact WHERE entity = ?1 AND attribute = ?2 AND seq = ?3";
+            connection.prepare_cached(sql)?.execute(params![entity, attribute, seq])?;
+        }
+        let (from, to) = (chunk_id(seq, 0), chunk_id(seq + 1, 0));
+        let vectors = [rows::vector_id(from, 0), rows::vector_id(to, 0)];
+        connection.execute("DELETE FROM chunk WHERE id >= ?1 AND id < ?2", [from, to])?;
+        connection.execute("DELETE FROM vector WHERE id >= ?1 AND id < ?2", vectors)?;
+        connection.execute("DELETE FROM picture WHERE id >= ?1 AND id < ?2", vectors)?;
+        for table in ["version", "used", "place", "vote", "journal"] {
+            connection.execute(&format!("DELETE FROM {table} WHERE seq = ?1"), [seq])?;
+        }
+        let draft = &version.draft;
+        sources.push(super::settle::source_key(
+            &draft.collection,
+            &draft.source,
+            &draft.source_id,
+        )?);
+    }
+    if versions.is_empty() {
+        return Ok(0);
+    }
+    connection.execute("UPDATE receipt SET remarks = '[]' WHERE unit = ?1", [unit.as_str()])?;
+    forget_waiting(connection, tenant, &sources)?;
+    forget_mentions(connection, unit)?;
+    let seqs: Vec<i64> = versions.iter().map(|version| version.seq).collect();
+    step.events.push(Event::Erase { tenant: tenant.to_owned(), seqs });
+    Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
+}
+
+/// Refuses what waits to become a version of an erased unit.
+fn forget_waiting(connection: &Connection, tenant: &str, sources: &[String]) -> Result<(), Fault> {
+    for source in sources {
+        let sql = "UPDATE receipt SET stage = ?3, remarks = ?4, changed = ?5 WHERE number IN
+            (SELECT number FROM inbox WHERE tenant = ?1 AND source = ?2)";
+        let remarks = json(&["its unit was erased before it was stored"])?;
+        let refused = name(&super::super::Stage::Refused)?;
+        let now = micros(Timestamp::now());
+        connection.execute(sql, params![tenant, source, refused, remarks, now])?;
+        let sql = "DELETE FROM inbox WHERE tenant = ?1 AND source = ?2";
+        connection.execute(sql, [tenant, source])?;
+    }
+    Ok(())
+}
+
+/// Takes an erased unit out of the conflicts of others.
+fn forget_mentions(connection: &Connection, unit: &UnitId) -> Result<(), Fault> {
+    let mut found: Vec<(i64, String)> = Vec::new();
+    {
+        let sql = "SELECT seq, conflicts FROM version INDEXED BY version_conflicts
+            WHERE conflicts <> '[]' AND instr(conflicts, ?1) > 0";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([unit.as_str()])?;
+        while let Some(row) = rows.next()? {
+            found.push((row.get(0)?, row.get(1)?));
+        }
+    }
+    for (seq, conflicts) in found {
+        let mut conflicts: Vec<UnitId> = parsed(&conflicts, "conflicts")?;
+        conflicts.retain(|other| other != unit);
+        let row = params![seq, json(&conflicts)?];
+        connection.execute("UPDATE version SET conflicts = ?2 WHERE seq = ?1", row)?;
+    }
+    Ok(())
+}
+
+/// Removes vectors of other models among the next rows; gives the row to go on from, and how many it
+/// removed. `None` when there are no more.
+pub(super) fn forget_vectors(
+    step: &Step<'_>,
+    keep: i64,
+    (from, piece): (i64, i64),
+) -> Result<Option<(i64, u64)>, Fault> {
+    let sql = "SELECT max(id) FROM (SELECT id FROM vector WHERE id >= ?1 ORDER BY id LIMIT ?2)";
+    let last: Option<i64> =
+        step.connection.prepare_cached(sql)?.query_row([from, piece], |row| row.get(0))?;
+    let Some(last) = last else {
+        return Ok(None);
+    };
+    let sql = "DELETE FROM vector WHERE id BETWEEN ?1 AND ?2 AND id % ?3 <> ?4";
+    let row = [from, last, rows::MODELS, keep];
+    let removed = step.connection.prepare_cached(sql)?.execute(row)?;
+    Ok(Some((last + 1, u64::try_from(removed).unwrap_or(u64::MAX))))
+}
+
+/// Forgets all models but one, with what was written of them meanwhile; gives their numbers.
+pub(super) fn forget_models(step: &Step<'_>, keep: i64) -> Result<Vec<i64>, Fault> {
+    let mut gone = Vec::new();
+    let sql = "SELECT id FROM model WHERE what = ?1 AND id <> ?2";
+    let mut statement = step.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![TEXT, keep])?;
+    while let Some(row) = rows.next()? {
+        gone.push(row.get::<_, i64>(0)?);
+    }
+    for model in &gone {
+        let sql = "DELETE FROM vector WHERE id % ?1 = ?2";
+        step.connection.execute(sql, [rows::MODELS, *model])?;
+        step.connection.execute("DELETE FROM model WHERE id = ?1", [model])?;
+    }
+    Ok(gone)
+}
+
+/// Gives some free pages back to the disk; answers how many are left.
+pub(super) fn shrink(step: &Step<'_>, pages: i64) -> Result<i64, Fault> {
+    let count = || -> rusqlite::Result<i64> {
+        step.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))
+    };
+    let before = count()?;
+    let sql = format!("PRAGMA incremental_vacuum({pages})");
+    let mut statement = step.connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    let after = count()?;
+    Ok(if after < before { after } else { 0 })
+}

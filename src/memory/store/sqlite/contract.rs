@@ -1,0 +1,281 @@
+//! The contract of a store, method by method: what reads goes to a reader, what writes to the
+//! writer. Nothing is worked out here.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use super::super::{
+    Ask, Bare, Beside, Change, Counts, Error, Found, Receipt, Run, Settlement, Store, Vote, Write,
+};
+use super::entry::Event;
+use super::settle::{TEXT, known_model};
+use super::vectors::Code;
+use super::writer::{Order, write_back};
+use super::{Sqlite, amend, file, read, search, settle};
+use crate::memory::{Draft, Scope, UnitId, Version};
+
+/// Rows that one transaction of a long removal takes, so that writes do not wait for long.
+const PIECE: i64 = 2000;
+
+#[async_trait::async_trait]
+impl Store for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    async fn accept(&self, writes: Vec<Write>) -> Result<(), Error> {
+        self.write(move |step| settle::accept(step, &writes)).await
+    }
+
+    async fn receipt(&self, tenant: &str, id: &str) -> Result<Option<Receipt>, Error> {
+        let (tenant, id) = (tenant.to_owned(), id.to_owned());
+        self.read(move |connection, _| read::receipt(connection, &tenant, &id)).await
+    }
+
+    async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error> {
+        let after = after.map(str::to_owned);
+        self.read(move |connection, _| read::waiting(connection, after.as_deref(), limit)).await
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
+        let path = self.path.clone();
+        let prepare = move || settle::prepare(settlements).map_err(|fault| fault.told(&path));
+        let prepared = tokio::task::spawn_blocking(prepare).await;
+        let prepared = prepared.map_err(|_cancelled| Error::Closed)??;
+        self.write(move |step| settle::settle(step, prepared)).await
+    }
+
+    async fn load(&self, tenant: &str, seqs: &[i64]) -> Result<Vec<Version>, Error> {
+        let (tenant, seqs) = (tenant.to_owned(), seqs.to_vec());
+        self.read(move |connection, _| read::load(connection, &tenant, &seqs)).await
+    }
+
+    async fn history(&self, tenant: &str, unit: &UnitId) -> Result<Vec<Version>, Error> {
+        let (tenant, unit) = (tenant.to_owned(), unit.clone());
+        self.read(move |connection, _| read::history(connection, &tenant, &unit)).await
+    }
+
+    async fn of_source(&self, tenant: &str, draft: &Draft) -> Result<Vec<Version>, Error> {
+        let (tenant, draft) = (tenant.to_owned(), draft.clone());
+        self.read(move |connection, _| read::of_source(connection, &tenant, &draft)).await
+    }
+
+    async fn rivals(
+        &self,
+        (tenant, collection): (&str, &str),
+        claims: &[(String, String)],
+    ) -> Result<Vec<Version>, Error> {
+        let (tenant, collection) = (tenant.to_owned(), collection.to_owned());
+        let claims = claims.to_vec();
+        self.read(move |connection, _| read::rivals(connection, (&tenant, &collection), &claims))
+            .await
+    }
+
+    async fn alike(
+        &self,
+        (tenant, collection): (&str, &str),
+        (field, value): (&str, &str),
+    ) -> Result<Vec<Version>, Error> {
+        let (tenant, collection) = (tenant.to_owned(), collection.to_owned());
+        let (field, value) = (field.to_owned(), value.to_owned());
+        self.read(move |connection, shelves| {
+            let seqs = shelves.look(&tenant, |shelf| shelf.spelled(&collection, &field, &value));
+            read::load(connection, &tenant, &seqs.unwrap_or_default())
+        })
+        .await
+    }
+
+    async fn equal(
+        &self,
+        (tenant, collection): (&str, &str),
+        digest: &str,
+    ) -> Result<Vec<Version>, Error> {
+        let (tenant, collection) = (tenant.to_owned(), collection.to_owned());
+        let digest = digest.to_owned();
+        self.read(move |connection, _| read::equal(connection, (&tenant, &collection), &digest))
+            .await
+    }
+
+    async fn list(
+        &self,
+        scope: &Scope,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Version>, Error> {
+        let scope = scope.clone();
+        self.read(move |connection, shelves| {
+            let seqs = search::list(connection, shelves, &scope, (before, limit))?;
+            read::load(connection, &scope.tenant, &seqs)
+        })
+        .await
+    }
+
+    async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error> {
+        let (scope, ask) = (scope.clone(), ask.clone());
+        self.read(move |connection, shelves| search::search(connection, shelves, &scope, &ask))
+            .await
+    }
+
+    async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error> {
+        let (scope, seqs) = (scope.clone(), seqs.to_vec());
+        self.read(move |connection, shelves| {
+            let counts = search::allowed(connection, shelves, &scope)?;
+            read::beside(connection, &scope, (&seqs, span), &counts)
+        })
+        .await
+    }
+
+    async fn texts(&self, chunks: &[(i64, u32)]) -> Result<Vec<String>, Error> {
+        let chunks = chunks.to_vec();
+        self.read(move |connection, _| read::texts(connection, &chunks)).await
+    }
+
+    async fn distances(&self, seqs: &[i64], from: (f64, f64)) -> Result<Vec<(i64, f64)>, Error> {
+        let seqs = seqs.to_vec();
+        self.read(move |connection, _| read::distances(connection, &seqs, from)).await
+    }
+
+    async fn touch(&self, seqs: &[i64], at: Timestamp) -> Result<(), Error> {
+        let seqs = seqs.to_vec();
+        self.write(move |step| amend::touch(step, &seqs, at)).await
+    }
+
+    async fn change(&self, run: Option<(&str, &str)>, changes: &[Change]) -> Result<(), Error> {
+        let run = run.map(|(id, summary)| (id.to_owned(), summary.to_owned()));
+        let changes = changes.to_vec();
+        let changed = self
+            .write(move |step| {
+                let run = run.as_ref().map(|(id, summary)| (id.as_str(), summary.as_str()));
+                amend::change(step, run, &changes)
+            })
+            .await;
+        self.look_again_for_bare();
+        changed
+    }
+
+    async fn undo(&self, run: &str) -> Result<u64, Error> {
+        let run = run.to_owned();
+        let undone = self.write(move |step| amend::undo(step, &run)).await;
+        self.look_again_for_bare();
+        undone
+    }
+
+    async fn runs(&self, limit: usize) -> Result<Vec<Run>, Error> {
+        self.read(move |connection, _| read::runs(connection, limit)).await
+    }
+
+    async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error> {
+        let tenant = tenant.to_owned();
+        self.write(move |step| amend::vote(step, &tenant, &vote)).await
+    }
+
+    async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
+        let (tenant, unit) = (tenant.to_owned(), unit.clone());
+        let erased = self.write(move |step| amend::erase(step, &tenant, &unit)).await?;
+        if erased > 0 {
+            // The log still has what was erased, until it begins anew.
+            self.empty_log().await?;
+        }
+        Ok(erased)
+    }
+
+    async fn bare(&self, model: &str, limit: usize) -> Result<Vec<Bare>, Error> {
+        let from = {
+            let known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(model).copied().unwrap_or(0)
+        };
+        let own = model.to_owned();
+        let (found, next) =
+            self.read(move |connection, _| read::bare(connection, &own, (from, limit))).await?;
+        let mut known = self.bare_from.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(model.to_owned(), next);
+        Ok(found)
+    }
+
+    async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error> {
+        let code = |(seq, ordinal, numbers): &(i64, u32, Vec<f32>)| {
+            (*seq, *ordinal, numbers.clone(), Code::new(numbers))
+        };
+        let vectors = vectors.iter().map(code).collect();
+        let model = model.to_owned();
+        self.write(move |step| amend::embed(step, &model, vectors)).await
+    }
+
+    async fn forget_models(&self, keep: &str) -> Result<u64, Error> {
+        let keep = keep.to_owned();
+        let kept = self
+            .read(move |connection, _| known_model(connection, &keep, TEXT))
+            .await?
+            .map_or(-1, |(id, _)| id);
+        let (mut removed, mut from) = (0, 0);
+        while let Some((next, count)) =
+            self.write(move |step| amend::forget_vectors(step, kept, (from, PIECE))).await?
+        {
+            (from, removed) = (next, removed + count);
+        }
+        self.write(move |step| {
+            step.events.extend(
+                amend::forget_models(step, kept)?.into_iter().map(|model| Event::Forget { model }),
+            );
+            Ok(())
+        })
+        .await?;
+        self.look_again_for_bare();
+        Ok(removed)
+    }
+
+    async fn compact(&self) -> Result<(), Error> {
+        loop {
+            let left = self.write(|step| amend::shrink(step, PIECE)).await?;
+            if left == 0 {
+                break;
+            }
+        }
+        self.empty_log().await
+    }
+
+    async fn counts(&self, tenant: Option<&str>) -> Result<Counts, Error> {
+        let (tenant, path) = (tenant.map(str::to_owned), self.path.clone());
+        self.read(move |connection, _| {
+            let mut counts = read::counts(connection, tenant.as_deref())?;
+            let log = crate::config::beside(&path, "-wal");
+            let size = |path| std::fs::metadata(path).map_or(0, |about| about.len());
+            counts.bytes = size(path.clone()) + size(log);
+            Ok(counts)
+        })
+        .await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(Error::Closed);
+        }
+        // Readers that are still at work end first, and their connections close.
+        let readers = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let turns = u32::try_from(readers).unwrap_or(0);
+        if let Ok(turns) = self.readers.turns.acquire_many(turns).await {
+            turns.forget();
+        }
+        self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let (done, closed) = oneshot::channel();
+        let sent = self.orders.send(Order::Close(done)).await;
+        sent.map_err(|_closed| Error::Closed)?;
+        closed.await.map_err(|_closed| Error::Closed)
+    }
+}
+
+impl Sqlite {
+    /// Writes the log back and cuts it off, so that nothing but the file holds anything.
+    async fn empty_log(&self) -> Result<(), Error> {
+        let path = self.path.clone();
+        let emptied = tokio::task::spawn_blocking(move || {
+            let connection = file::open_beside(&path)?;
+            write_back(&connection, "TRUNCATE");
+            Ok(())
+        });
+        emptied.await.map_err(|_cancelled| Error::Closed)?
+    }
+}

@@ -1,0 +1,156 @@
+//! The full text index of one tenant, in memory: terms of chunks in, chunks by BM25 out. It is made
+//! of the texts in the file at every start, so the two cannot differ. Knows no scope: whoever asks
+//! says which chunks count.
+
+use std::collections::HashMap;
+
+use super::words::Bag;
+
+/// How soon a term that is repeated adds nothing more.
+const SATURATION: f32 = 1.2;
+/// How much length counts against a chunk: three quarters of the way to its full proportion.
+const LENGTH: f32 = 0.75;
+/// Chunks from which on a term that most of them have is left out of questions with rarer ones.
+const MANY: usize = 10_000;
+
+/// Where one term occurs: chunk after chunk, each as the distance from the one before, doubled, and
+/// odd for a term that is there once; else the count follows. Seven bits a byte.
+#[derive(Debug, Default)]
+struct List {
+    bytes: Vec<u8>,
+    chunks: u32,
+    last: u32,
+}
+
+/// The index.
+#[derive(Debug, Default)]
+pub(super) struct Postings {
+    terms: HashMap<Box<str>, u32>,
+    lists: Vec<List>,
+    lengths: Vec<u32>,
+    total: u64,
+}
+
+impl Postings {
+    /// Adds the next chunk.
+    pub(super) fn add(&mut self, bag: &Bag) {
+        let chunk = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
+        for (term, count) in bag.terms() {
+            let place = match self.terms.get(term) {
+                Some(place) => *place,
+                None => {
+                    let place = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+                    self.lists.push(List::default());
+                    self.terms.insert(term.into(), place);
+                    place
+                }
+            };
+            if let Some(list) = self.lists.get_mut(index(place)) {
+                list.add(chunk, count);
+            }
+        }
+        self.lengths.push(bag.length);
+        self.total += u64::from(bag.length);
+    }
+
+    /// Scores of the chunks that have any of the terms and that `counts` lets through; in no order.
+    pub(super) fn score(
+        &self,
+        terms: &[String],
+        counts: &dyn Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
+        let mut lists: Vec<&List> = terms
+            .iter()
+            .filter_map(|term| self.lists.get(index(*self.terms.get(term.as_str())?)))
+            .collect();
+        lists.sort_by_key(|list| list.chunks);
+        let all = self.lengths.len();
+        let is_common = |list: &List| all >= MANY && index(list.chunks) * 2 > all;
+        if lists.first().is_some_and(|rarest| !is_common(rarest)) {
+            lists.retain(|list| !is_common(list));
+        }
+        let mean = (float(self.total) / float_of(all)).max(1.0);
+        let (mut scores, mut touched) = (vec![0_f32; all], Vec::new());
+        for list in lists {
+            let weight = rarity(all, index(list.chunks));
+            list.each(&mut |chunk, count| {
+                let chunk = index(chunk);
+                let (Some(score), Some(length)) = (scores.get_mut(chunk), self.lengths.get(chunk))
+                else {
+                    return;
+                };
+                if !counts(chunk) {
+                    return;
+                }
+                if *score == 0.0 {
+                    touched.push(chunk);
+                }
+                let count = float(u64::from(count));
+                let length = float(u64::from(*length)) / mean;
+                let full = count + SATURATION * (1.0 - LENGTH + LENGTH * length);
+                *score += weight * count * (SATURATION + 1.0) / full;
+            });
+        }
+        touched.into_iter().filter_map(|chunk| Some((chunk, *scores.get(chunk)?))).collect()
+    }
+}
+
+/// What a term is worth that so many of all chunks have; always more than nothing.
+fn rarity(all: usize, having: usize) -> f32 {
+    let (all, having) = (float_of(all), float_of(having));
+    (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+}
+
+impl List {
+    fn add(&mut self, chunk: u32, count: u32) {
+        let distance = u64::from(chunk.wrapping_sub(self.last));
+        self.write(distance << 1 | u64::from(count == 1));
+        if count != 1 {
+            self.write(u64::from(count));
+        }
+        (self.last, self.chunks) = (chunk, self.chunks + 1);
+    }
+
+    fn write(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(u8::try_from(number & 0x7f).unwrap_or_default() | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(u8::try_from(number).unwrap_or_default());
+    }
+
+    fn each(&self, sink: &mut dyn FnMut(u32, u32)) {
+        let mut bytes = self.bytes.iter();
+        let mut read = || {
+            let (mut number, mut shift) = (0_u64, 0_u32);
+            for byte in bytes.by_ref() {
+                number |= u64::from(byte & 0x7f) << shift;
+                if byte & 0x80 == 0 {
+                    return Some(number);
+                }
+                shift += 7;
+            }
+            None
+        };
+        let mut chunk = 0_u32;
+        while let Some(code) = read() {
+            chunk = chunk.wrapping_add(u32::try_from(code >> 1).unwrap_or_default());
+            let count = if code & 1 == 1 { Some(1) } else { read() };
+            sink(chunk, count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1));
+        }
+    }
+}
+
+/// A place in a list.
+pub(super) fn index(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a score needs seven digits")]
+fn float(number: u64) -> f32 {
+    number as f32
+}
+
+fn float_of(number: usize) -> f32 {
+    float(u64::try_from(number).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,302 @@
+//! A text in, the terms that it is found by out: words in one spelling and by their stems, scripts
+//! without spaces by characters and pairs of them, emoji one by one. A question is text like any
+//! other: nothing in it is syntax. Ranks nothing.
+//!
+//! One spelling: compatibility forms and accents are evened out (`café`, `ＣＡＦＥ` and `cafe` are one
+//! word), letter case too, `ß` is `ss`. Joiners and variation selectors are passed over: a family of
+//! emoji is found by each of its members, a skin tone makes no difference.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Characters of a word that count; the rest of an encoded value tells nothing more.
+const LONGEST: usize = 64;
+/// Stems that are remembered.
+const REMEMBERED: usize = 1 << 15;
+
+/// What a term is in its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// A word between spaces, or an emoji.
+    Word,
+    /// A word with what follows it closely: `c++`.
+    Marked,
+    /// One character of a script without spaces.
+    Single,
+    /// The same, and there is none beside it.
+    Lone,
+    /// Two of them side by side.
+    Pair,
+    /// A sign, such as `%`.
+    Sign,
+}
+
+/// The terms of a text, each once, with how often it is there.
+#[derive(Debug, Default)]
+pub(super) struct Bag {
+    text: String,
+    /// Where each term ends in `text`, and how often it occurs.
+    ends: Vec<(usize, u32)>,
+    /// Words and characters in all.
+    pub(super) length: u32,
+}
+
+impl Bag {
+    /// The terms of a text that is to be found.
+    pub(super) fn new(text: &str) -> Self {
+        let (mut counts, mut length) = (HashMap::<String, u32>::new(), 0);
+        each(text, &mut |term, class| {
+            if matches!(class, Class::Word | Class::Single) {
+                length += 1;
+            }
+            if class == Class::Lone {
+                return;
+            }
+            match counts.get_mut(term) {
+                Some(count) => *count += 1,
+                None => {
+                    counts.insert(term.to_owned(), 1);
+                }
+            }
+        });
+        let mut bag = Self { length, ..Self::default() };
+        for (term, count) in counts {
+            bag.text.push_str(&term);
+            bag.ends.push((bag.text.len(), count));
+        }
+        bag
+    }
+
+    /// Each term, and how often it occurs.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&str, u32)> {
+        let mut from = 0;
+        self.ends.iter().map(move |(end, count)| {
+            let term = self.text.get(from..*end).unwrap_or_default();
+            from = *end;
+            (term, *count)
+        })
+    }
+}
+
+/// The terms of a question, each once: words, pairs of characters, single characters only where they
+/// stand alone, signs only where there is nothing else.
+pub(super) fn ask(question: &str) -> Vec<String> {
+    let (mut terms, mut signs) = (Vec::new(), Vec::new());
+    each(question, &mut |term, class| {
+        let list = match class {
+            Class::Word | Class::Marked | Class::Lone | Class::Pair => &mut terms,
+            Class::Sign => &mut signs,
+            Class::Single => return,
+        };
+        if !list.iter().any(|known| known == term) {
+            list.push(term.to_owned());
+        }
+    });
+    if terms.is_empty() { signs } else { terms }
+}
+
+/// The words and characters of a text in their order, by which two triggers are equal.
+pub(super) fn series(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    each(text, &mut |term, class| {
+        if matches!(class, Class::Word | Class::Single) {
+            found.push(term.to_owned());
+        }
+    });
+    found
+}
+
+/// A name in one spelling, spaces at its ends left out: entities are compared by it.
+pub(super) fn name(text: &str) -> String {
+    let lower = even(text.trim()).chars().flat_map(char::to_lowercase).collect::<String>();
+    lower.replace('ß', "ss")
+}
+
+/// A text without the differences that no reader means.
+fn even(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    // Accents of Latin, Greek and Cyrillic letters only: marks of other scripts are vowels.
+    Cow::Owned(text.nfkd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect())
+}
+
+/// Whether a character belongs to a script that is written without spaces.
+const fn is_dense(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// What joins or varies what stands before it, and is no part of how it is found.
+const fn is_silent(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{20e3}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0020}'..='\u{e007f}')
+}
+
+/// Pictures that are found like words.
+const fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Signs that structure a text and say nothing.
+const fn is_structure(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ',' | ';' | ':' | '!' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | '-' | '_'
+            | '\u{3001}' | '\u{3002}' | '\u{2010}'..='\u{2015}' | '\u{2018}'..='\u{201f}'
+            | '\u{300a}' | '\u{300b}' | '\u{ff08}' | '\u{ff09}' | '\u{b7}' | '\u{2026}'
+    )
+}
+
+/// Reads a text from its beginning to its end.
+struct Reader<'s> {
+    sink: &'s mut dyn FnMut(&str, Class),
+    /// The word that is being read.
+    word: String,
+    /// A word that ended with a sign: `c+`.
+    marked: String,
+    /// The last character of a script without spaces, and how many of them stand together.
+    dense: Option<(char, usize)>,
+}
+
+/// Tells `sink` every term of a text, in order.
+fn each(text: &str, sink: &mut dyn FnMut(&str, Class)) {
+    let mut reader = Reader { sink, word: String::new(), marked: String::new(), dense: None };
+    for c in even(text).chars().flat_map(char::to_lowercase) {
+        reader.read(c);
+    }
+    reader.pause();
+    reader.end_run();
+}
+
+impl Reader<'_> {
+    fn read(&mut self, c: char) {
+        if is_silent(c) {
+            return;
+        }
+        if is_dense(c) {
+            self.pause();
+            self.read_dense(c);
+            return;
+        }
+        self.end_run();
+        match c {
+            // An apostrophe inside a word is no border: `isn't`.
+            '\'' | '\u{2019}' if !self.word.is_empty() => {}
+            'ß' => self.add("ss"),
+            '+' | '#' if !self.word.is_empty() || !self.marked.is_empty() => self.mark(c),
+            c if c.is_alphanumeric() || is_combining_mark(c) => {
+                let mut bytes = [0; 4];
+                self.add(c.encode_utf8(&mut bytes));
+            }
+            c => {
+                self.pause();
+                self.sign(c);
+            }
+        }
+    }
+
+    fn add(&mut self, part: &str) {
+        self.end_marked();
+        self.word.push_str(part);
+    }
+
+    fn mark(&mut self, c: char) {
+        if !self.word.is_empty() {
+            self.marked.clone_from(&self.word);
+            self.end_word();
+        }
+        self.marked.push(c);
+    }
+
+    fn sign(&mut self, c: char) {
+        if c.is_whitespace() || c.is_control() || is_structure(c) {
+            return;
+        }
+        let class = if is_emoji(c) { Class::Word } else { Class::Sign };
+        (self.sink)(c.encode_utf8(&mut [0; 4]), class);
+    }
+
+    fn read_dense(&mut self, c: char) {
+        (self.sink)(c.encode_utf8(&mut [0; 4]), Class::Single);
+        let before = match self.dense {
+            Some((left, before)) => {
+                let pair: String = [left, c].iter().collect();
+                (self.sink)(&pair, Class::Pair);
+                before
+            }
+            None => 0,
+        };
+        self.dense = Some((c, before + 1));
+    }
+
+    fn pause(&mut self) {
+        self.end_word();
+        self.end_marked();
+    }
+
+    fn end_word(&mut self) {
+        if self.word.is_empty() {
+            return;
+        }
+        if let Some((at, _)) = self.word.char_indices().nth(LONGEST) {
+            self.word.truncate(at);
+        }
+        stemmed(&self.word, &mut |term| (self.sink)(term, Class::Word));
+        self.word.clear();
+    }
+
+    fn end_marked(&mut self) {
+        if !self.marked.is_empty() {
+            (self.sink)(&self.marked, Class::Marked);
+            self.marked.clear();
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some((c, 1)) = self.dense.take() {
+            (self.sink)(c.encode_utf8(&mut [0; 4]), Class::Lone);
+        }
+    }
+}
+
+/// Stems by their words, so that a common one is worked out once.
+struct Stems {
+    stemmer: Stemmer,
+    known: HashMap<Box<str>, Box<str>>,
+}
+
+thread_local! {
+    static STEMS: RefCell<Stems> = RefCell::new(Stems {
+        stemmer: Stemmer::create(Algorithm::English),
+        known: HashMap::new(),
+    });
+}
+
+/// Gives the stem of an English word, and any other word as it is.
+fn stemmed(word: &str, sink: &mut dyn FnMut(&str)) {
+    if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        sink(word);
+        return;
+    }
+    STEMS.with_borrow_mut(|stems| {
+        if let Some(stem) = stems.known.get(word) {
+            sink(stem);
+            return;
+        }
+        let stem = stems.stemmer.stem(word);
+        sink(&stem);
+        if stems.known.len() < REMEMBERED {
+            stems.known.insert(word.into(), stem.into());
+        }
+    });
+}
