@@ -26,6 +26,7 @@ mod flood;
 mod import;
 mod ledger;
 mod measure;
+mod memory;
 mod overshoot;
 mod policy;
 mod pool;
@@ -40,7 +41,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 15] = [
+const ALL: [&str; 16] = [
     "start",
     "dry",
     "check",
@@ -49,6 +50,7 @@ const ALL: [&str; 15] = [
     "import",
     "ledger",
     "search",
+    "memory",
     "worker",
     "warm",
     "pool",
@@ -86,6 +88,7 @@ async fn run(name: &str) -> bool {
         "import" => import::run(),
         "ledger" => ledger::run().await,
         "search" => search::run().await,
+        "memory" => memory::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,
