@@ -5,6 +5,7 @@
 mod data;
 mod ours;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -15,7 +16,7 @@ use data::{Files, Width, overlap};
 
 const UNITS: usize = 100_000;
 const MILLION: usize = 1_000_000;
-const QUESTIONS: usize = 200;
+const QUESTIONS: usize = 100;
 /// The peer takes half a second for a question.
 const ROUNDS: usize = 2;
 /// What a process of ours is told to do, and in which folder.
@@ -23,8 +24,9 @@ const ROLE: &str = "MEMORY_BENCH_ROLE";
 const FOLDER: &str = "MEMORY_BENCH_FOLDER";
 
 pub async fn run() {
-    let Ok(role) = std::env::var(ROLE) else { return compare() };
-    let files = Files::new(Path::new(&std::env::var(FOLDER).unwrap()));
+    let told = |key| std::env::var_os(key)?.into_string().ok();
+    let (Some(role), Some(folder)) = (told(ROLE), told(FOLDER)) else { return compare() };
+    let files = Files::new(Path::new(&folder));
     let out = match role.as_str() {
         "fill" => vec![ours::fill(&files, "ours.db", true).await],
         "fill-bare" => vec![ours::fill(&files, "bare.db", false).await],
@@ -39,7 +41,7 @@ fn compare() {
     files.make(UNITS, QUESTIONS);
     row("memory.units", UNITS, "units");
     filled("memory", &files);
-    let peer = std::env::var("MEMORY_PEER").ok();
+    let peer = std::env::var_os("MEMORY_PEER");
     if let Some(python) = &peer {
         let filled = peer_says(python, "fill", &files);
         row("memory.chroma.version", filled[0]["version"].as_str().unwrap(), "");
@@ -141,7 +143,7 @@ fn says(role: &str, files: &Files) -> Vec<Value> {
 }
 
 /// A process of the peer's.
-fn peer_says(python: &str, role: &str, files: &Files) -> Vec<Value> {
+fn peer_says(python: &OsStr, role: &str, files: &Files) -> Vec<Value> {
     let script = Path::new(crate::daemon::ROOT).join("tests/benches/memory/chroma.py");
     lines(Command::new(python).arg(script).arg(role).arg(files.folder()))
 }
