@@ -27,6 +27,7 @@ mod flood;
 mod import;
 mod ledger;
 mod measure;
+mod memory;
 mod overshoot;
 mod policy;
 mod pool;
@@ -41,7 +42,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 16] = [
+const ALL: [&str; 17] = [
     "start",
     "dry",
     "check",
@@ -51,6 +52,7 @@ const ALL: [&str; 16] = [
     "ledger",
     "search",
     "embed",
+    "memory",
     "worker",
     "warm",
     "pool",
@@ -89,6 +91,7 @@ async fn run(name: &str) -> bool {
         "ledger" => ledger::run().await,
         "search" => search::run().await,
         "embed" => embed::run().await,
+        "memory" => memory::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,

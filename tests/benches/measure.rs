@@ -49,6 +49,10 @@ impl Samples {
         sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }

@@ -12,6 +12,18 @@ sandbox-images/build.sh || exit
 deploy/model.sh || exit
 cargo build --release --quiet --bin switchboard --example orders || exit
 
+# The memory is measured beside chromadb, where it can be had; MEMORY_PEER="" leaves it out.
+if [ -z "${MEMORY_PEER+set}" ] && [[ $# -eq 0 || " $* " == *" memory "* ]]; then
+    peer=$PWD/target/memory-peer
+    [ -x "$peer/bin/python" ] || python3 -m venv "$peer"
+    if "$peer/bin/pip" install --quiet --requirement tests/benches/memory/requirements.txt; then
+        export MEMORY_PEER=$peer/bin/python
+    else
+        echo "run.sh: without chromadb" >&2
+    fi
+fi
+[ -n "${MEMORY_PEER:-}" ] || unset MEMORY_PEER
+
 # The least or the most that a figure may be.
 bars='
 dry.validate.added_p99        <  0.5
@@ -38,6 +50,21 @@ import_many.peak              <  900
 search.p50                    <  5
 embed.question.p50            <  8
 embed.import.rate             >= 300
+memory.tenant.p95             <  10
+memory.narrow.p95             <  10
+memory.tenant.layers.p95      <  10
+memory.narrow.layers.p95      <  10
+memory.tenant.overlap         >= 0.99
+memory.narrow.overlap         >= 0.99
+memory.tenant.times           >= 10
+memory.narrow.times           >= 10
+memory.import.rate            >= 10000
+memory.start                  <  2000
+memory_million.tenant.p95     <  40
+memory_million.narrow.p95     <  40
+memory_million.tenant.layers.p95 < 40
+memory_million.narrow.layers.p95 < 40
+memory_million.peak           <  3072
 worker.rate                   >= 1000
 worker.p99                    <  20
 warm.p50                      <  5

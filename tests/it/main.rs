@@ -25,6 +25,7 @@ mod ledger;
 mod lifecycle;
 mod masking;
 mod memory;
+mod memoryset;
 mod names;
 mod native;
 mod ocr;
