@@ -19,7 +19,7 @@ mod settle;
 mod shelf;
 mod shelves;
 mod tags;
-mod terms;
+pub(super) mod terms;
 mod triggers;
 mod upkeep;
 mod vectors;

@@ -8,12 +8,13 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
+use std::collections::HashMap;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::terms;
+use super::sqlite::terms;
 
 /// Characters of a word that count; the rest of an encoded value tells nothing more.
 const LONGEST: usize = 64;
@@ -71,6 +72,21 @@ impl Bag {
     pub(super) fn terms(&self) -> impl Iterator<Item = (u32, u32)> {
         self.terms.iter().copied()
     }
+}
+
+/// The terms of a text that is to be found, with how often each occurs, and its words and characters in
+/// all.
+pub(super) fn tally(text: &str) -> (HashMap<String, u32>, u32) {
+    let (mut counts, mut length) = (HashMap::new(), 0);
+    each(text, &mut |word, class| {
+        if matches!(class, Class::Word | Class::Single) {
+            length += 1;
+        }
+        if class != Class::Lone {
+            *counts.entry(stem(word)).or_default() += 1;
+        }
+    });
+    (counts, length)
 }
 
 /// The terms of a question, each once: words, pairs of characters, single characters only where they

@@ -9,7 +9,7 @@ use super::row::{give, keep};
 use super::terms::hit;
 use super::{Error, Link, places, terms, vectors};
 use crate::memory::scope::Scope;
-use crate::memory::store::words::{self, Bag};
+use crate::memory::store::words;
 use crate::memory::store::{Ask, Beside, Found, Hit};
 use crate::memory::unit::Entity;
 
@@ -66,8 +66,7 @@ async fn by_trigger(
     question: &str,
     limit: i64,
 ) -> Result<Vec<Hit>, Error> {
-    let question = &crate::memory::normal(question);
-    let bag: Vec<String> = Bag::new(question).terms().map(|(term, _)| keep(term)).collect();
+    let bag: Vec<String> = words::tally(question).0.keys().map(|term| keep(term)).collect();
     let whole = keep(&words::series(question).join(" "));
     let asked = words::ask(question).len().max(1);
     let asked = f64::from(u32::try_from(asked).unwrap_or(u32::MAX));

@@ -10,7 +10,7 @@ use super::models::{IMAGE, Models, TEXT};
 use super::query::column;
 use super::row::{EVER, FOREVER, json, keep, micros, name};
 use crate::memory::store::Chunk;
-use crate::memory::store::words::{self, Bag};
+use crate::memory::store::words;
 use crate::memory::unit::{Draft, Version};
 
 /// Rows of one table: a name with its columns, and how each column's text becomes its type.
@@ -142,16 +142,16 @@ impl Sheet {
         for chunk in chunks {
             let ordinal = Some(chunk.ordinal.to_string());
             self.chunks.add([seq.clone(), ordinal.clone(), Some(keep(&chunk.text))]);
-            let bag = Bag::new(&chunk.text);
-            length += i64::from(bag.length);
-            for (term, times) in bag.terms() {
+            let (terms, words) = words::tally(&chunk.text);
+            length += i64::from(words);
+            for (term, times) in terms {
                 self.postings.add([
                     of.clone(),
-                    Some(term.to_owned()),
+                    Some(keep(&term)),
                     seq.clone(),
                     ordinal.clone(),
                     Some(times.to_string()),
-                    Some(bag.length.to_string()),
+                    Some(words.to_string()),
                 ]);
             }
             if let Some((name, numbers)) = &chunk.vector {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::row::{FOREVER, give, json, keep, micros, moment, name, parse};
 use super::{Error, Link, writes};
-use crate::memory::store::words::Bag;
+use crate::memory::store::words;
 use crate::memory::store::{Counts, Stage, Vote};
 use crate::memory::unit::{UnitId, Version};
 
@@ -113,9 +113,9 @@ async fn forget_words(step: &Transaction<'_>, realm: i32, seq: i64) -> Result<()
     let chunks = step.query("SELECT body FROM chunks WHERE seq = $1", &[&seq]).await?;
     let (mut terms, mut length) = (Vec::new(), 0_i64);
     for chunk in &chunks {
-        let bag = Bag::new(&give(chunk.try_get(0)?));
-        length += i64::from(bag.length);
-        terms.extend(bag.terms().map(|(term, _)| keep(term)));
+        let (own, words) = words::tally(&give(chunk.try_get(0)?));
+        length += i64::from(words);
+        terms.extend(own.keys().map(|term| keep(term)));
     }
     let gone = "DELETE FROM postings WHERE realm = $1 AND term = ANY($2) AND seq = $3";
     step.execute(gone, &[&realm, &terms, &seq]).await?;

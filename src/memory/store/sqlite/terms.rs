@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// The number of a word, whose term `reduce` makes; a new one for a new term.
-pub(super) fn number_of(word: &str, reduce: impl FnOnce(&str) -> String) -> u32 {
+pub(in crate::memory::store) fn number_of(word: &str, reduce: impl FnOnce(&str) -> String) -> u32 {
     KNOWN.with_borrow_mut(|known| {
         if let Some(number) = known.get(word) {
             return *number;
