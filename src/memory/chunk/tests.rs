@@ -12,7 +12,8 @@ use crate::tokens::count;
 fn draft(more: serde_json::Value) -> Draft {
     let mut whole =
         json!({"collection": "c", "source": "s", "source_id": "1", "kind": "knowledge"});
-    whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let serde_json::Value::Object(more) = more else { panic!("no fields") };
+    whole.as_object_mut().unwrap().extend(more);
     serde_json::from_value(whole).unwrap()
 }
 

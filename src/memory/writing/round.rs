@@ -109,8 +109,10 @@ impl Inner {
         let most = if self.vectors.ready() { most.min(EMBEDDED) } else { most };
         let collections = self.parts.collections.load();
         let (mut batch, mut taken) = (Vec::new(), BTreeSet::new());
-        let (mut after, mut bytes) = (None::<String>, 0);
-        for _ in 0..PAGES {
+        let (mut after, mut bytes, mut pages) = (None::<String>, 0, 0);
+        // What cannot be worked on now must not hide what can.
+        while pages < PAGES || batch.is_empty() {
+            pages += 1;
             let page = self.parts.store.waiting(after.as_deref(), most).await?;
             let full = page.len() == most;
             after = page.last().map(|write| write.receipt.clone());

@@ -216,7 +216,8 @@ pub(super) fn note(id: &str, text: &str) -> Value {
 
 /// A draft with more.
 pub(super) fn with(mut draft: Value, more: Value) -> Value {
-    draft.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { panic!("no fields") };
+    draft.as_object_mut().unwrap().extend(more);
     draft
 }
 
