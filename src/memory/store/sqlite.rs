@@ -20,6 +20,9 @@ mod shelf;
 mod shelves;
 mod tags;
 pub(super) mod terms;
+mod terms;
+#[cfg(test)]
+mod tests;
 mod triggers;
 mod upkeep;
 mod vectors;

@@ -66,6 +66,7 @@ async fn by_trigger(
     question: &str,
     limit: i64,
 ) -> Result<Vec<Hit>, Error> {
+    let question = &crate::memory::normal(question);
     let bag: Vec<String> = words::tally(question).0.keys().map(|term| keep(term)).collect();
     let whole = keep(&words::series(question).join(" "));
     let asked = words::ask(question).len().max(1);
