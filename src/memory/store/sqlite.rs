@@ -20,7 +20,6 @@ mod shelf;
 mod shelves;
 mod tags;
 pub(super) mod terms;
-mod terms;
 #[cfg(test)]
 mod tests;
 mod triggers;
