@@ -20,6 +20,8 @@ mod shelf;
 mod shelves;
 mod tags;
 pub(super) mod terms;
+#[cfg(test)]
+mod tests;
 mod triggers;
 mod upkeep;
 mod vectors;

@@ -169,7 +169,7 @@ fn exact(
             let numbers = statement
                 .query_row([id], |row| Ok(row.get_ref(0)?.as_blob().map(rows::unpacked)?))
                 .optional()?;
-            let (seq, ordinal) = rows::chunk_of(rows::vector_of(*id).0);
+            let (seq, ordinal) = rows::chunk_of(rows::vector_of(id).0);
             // One that is gone was removed since.
             let numbers = numbers.filter(|numbers| numbers.len() == question.len());
             hits.extend(numbers.map(|n| Hit { seq, ordinal, score: cosine(&n, question) }));

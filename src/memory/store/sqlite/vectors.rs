@@ -4,11 +4,19 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::num::NonZero;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
 use super::postings::index;
 
 /// Vectors of one block; blocks never move while they grow.
 const BLOCK: usize = 4096;
+/// Vectors from which on several threads look at them.
+const MANY: usize = 65_536;
+/// Threads that look, at most.
+const THREADS: usize = 4;
 /// What a place without a vector is marked with.
 const NONE: u32 = u32::MAX;
 
@@ -129,17 +137,47 @@ impl Vectors {
         true
     }
 
-    /// The best `keep` of those that `counts` lets through.
+    /// The best `keep` of those that `counts` lets through; many are shared out among threads.
     pub(super) fn best(
         &self,
+        question: &Code,
+        keep: usize,
+        counts: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Vec<Candidate> {
+        let all = self.blocks.len();
+        let many = self.scales.len() >= MANY;
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+        let share = if many { all.div_ceil(threads).max(1) } else { all.max(1) };
+        let parts = (0..all).step_by(share).map(|from| from..(from + share).min(all));
+        if !many {
+            return parts.flat_map(|part| self.best_in(part, question, keep, counts)).collect();
+        }
+        let found = thread::scope(|scope| {
+            let look = |part| scope.spawn(move || self.best_in(part, question, keep, counts));
+            let looks: Vec<_> = parts.map(look).collect();
+            let found = looks
+                .into_iter()
+                .flat_map(|look| look.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            found.collect::<Vec<_>>()
+        });
+        let mut best = Best { heap: BinaryHeap::with_capacity(keep + 1), keep };
+        found.into_iter().for_each(|candidate| best.offer(candidate));
+        best.heap.into_vec()
+    }
+
+    fn best_in(
+        &self,
+        blocks: Range<usize>,
         question: &Code,
         keep: usize,
         counts: &dyn Fn(usize) -> bool,
     ) -> Vec<Candidate> {
         let wide: Vec<i16> = question.codes.iter().map(|code| i16::from(*code)).collect();
         let mut best = Best { heap: BinaryHeap::with_capacity(keep + 1), keep };
-        let rows = self.blocks.iter().flat_map(|block| block.chunks_exact(self.dimensions.max(1)));
-        let about = self.places.iter().zip(&self.scales).zip(&self.ids);
+        let first = blocks.start * BLOCK;
+        let blocks = self.blocks.get(blocks).unwrap_or_default();
+        let rows = blocks.iter().flat_map(|block| block.chunks_exact(self.dimensions.max(1)));
+        let about = self.places.iter().zip(&self.scales).zip(&self.ids).skip(first);
         for (row, ((place, scale), id)) in rows.zip(about) {
             if counts(index(*place)) {
                 let score = product(row, &wide) * scale * question.scale;
