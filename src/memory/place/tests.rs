@@ -34,6 +34,10 @@ fn what_is_no_point_is_refused_and_told() {
     assert!(matches!(check((f64::NAN, 0.0)), Err(Error::Latitude(_))));
     assert!(matches!(check((0.0, f64::NAN)), Err(Error::Longitude(_))));
     assert!(matches!(check((0.0, f64::INFINITY)), Err(Error::Longitude(_))));
+}
+
+#[test]
+fn what_is_wrong_with_coordinates_is_told() {
     let swapped = check((121.47, 31.23)).unwrap_err().to_string();
     assert!(swapped.contains("`121.47`") && swapped.contains("swapped"), "{swapped}");
     assert!(!check((1e9, 0.0)).unwrap_err().to_string().contains("swapped"));

@@ -88,7 +88,7 @@ impl Store for Postgres {
         self.bounded(writes::waiting(&self.link, after, limit)).await
     }
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
-        self.bounded(settle::settle(&self.link, settlements)).await
+        self.bounded(Box::pin(settle::settle(&self.link, settlements))).await
     }
 
     async fn load(&self, tenant: &str, seqs: &[i64]) -> Result<Vec<Version>, Error> {

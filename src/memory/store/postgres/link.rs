@@ -215,7 +215,7 @@ fn told(server: &tokio_postgres::Config) -> String {
         .iter()
         .enumerate()
         .map(|(at, host)| {
-            let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+            let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
             match host {
                 Host::Tcp(name) => format!("{name}:{port}"),
                 Host::Unix(path) => path.display().to_string(),

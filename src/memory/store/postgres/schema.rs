@@ -24,16 +24,36 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 /// Sees to extension, schema and tables; gives the schema that the extension is in.
 pub(super) async fn prepare(client: &mut Object, schema: &str) -> Result<String, Error> {
     let step = client.transaction().await?;
+    match set_up(&step, schema).await {
+        Ok(extension) => {
+            step.commit().await?;
+            Ok(extension)
+        }
+        Err(error) => {
+            // At once: until then every other daemon's setting up waits.
+            step.rollback().await?;
+            Err(error)
+        }
+    }
+}
+
+async fn set_up(step: &Transaction<'_>, schema: &str) -> Result<String, Error> {
     step.batch_execute("SET LOCAL statement_timeout = 0; SET LOCAL client_min_messages = warning")
         .await?;
     step.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-    check_server(&step).await?;
-    let extension = extension(&step).await?;
+    check_server(step).await?;
+    let extension = extension(step).await?;
     let there = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
     if !step.query_one(there, &[&schema]).await?.try_get::<_, bool>(0)? {
         step.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
     }
     step.batch_execute(&format!("SET LOCAL search_path = {schema}, {extension}")).await?;
+    bring_up(step, schema).await?;
+    Ok(extension)
+}
+
+/// Takes the steps that the tables have not taken yet.
+async fn bring_up(step: &Transaction<'_>, schema: &str) -> Result<(), Error> {
     let there = "SELECT to_regclass($1) IS NOT NULL";
     let meta = format!("{schema}.meta");
     let version = if step.query_one(there, &[&meta]).await?.try_get::<_, bool>(0)? {
@@ -53,8 +73,7 @@ pub(super) async fn prepare(client: &mut Object, schema: &str) -> Result<String,
         let version = i32::try_from(from + 1).unwrap_or(i32::MAX);
         step.execute("UPDATE meta SET version = $1", &[&version]).await?;
     }
-    step.commit().await?;
-    Ok(extension)
+    Ok(())
 }
 
 async fn check_server(step: &Transaction<'_>) -> Result<(), Error> {

@@ -104,7 +104,7 @@ pub(super) async fn alike(
     let plain = serde_json::from_str(value)
         .ok()
         .filter(|value: &serde_json::Value| value.is_number() || value.is_boolean());
-    let values = std::iter::once(text.clone()).chain(plain).collect();
+    let values = std::iter::once(text).chain(plain).collect();
     let filter = Filter { field: field.to_owned(), compare: Compare::Any, values };
     add_filter(&filter, &[realm], &mut query);
     query.add(" ORDER BY v.seq");
@@ -113,7 +113,11 @@ pub(super) async fn alike(
     // Two spellings of one instant or number are not alike.
     let spelled = |version: &Version| match version.draft.metadata.get(field) {
         None => true,
-        Some(found) => *found == text || found.to_string() == value,
+        Some(serde_json::Value::String(found)) => found == value,
+        Some(found) => {
+            let found = found.to_string();
+            found == value
+        }
     };
     Ok(versions.into_iter().filter(spelled).collect())
 }

@@ -78,7 +78,10 @@ async fn run(url: &url::Url, statements: &str) {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let statement = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.config.schema);
+        let statement = format!(
+            "SET lock_timeout = '5s'; DROP SCHEMA IF EXISTS {} CASCADE",
+            self.config.schema
+        );
         let drop = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(run(&url(), &statement));

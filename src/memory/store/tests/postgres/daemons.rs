@@ -1,6 +1,7 @@
 //! Several daemons on one schema: of each write one takes charge, and none is lost with its daemon.
 
 use std::collections::{BTreeMap, HashSet};
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use super::super::super::{Store, Write};
@@ -27,9 +28,9 @@ async fn a_collection_is_in_the_charge_of_one_daemon_at_a_time() {
     let [a, b, c] = [("notes", "a"), ("notes", "b"), ("manuals", "c")]
         .map(|(collection, source)| write_to(collection, source, source));
     one.accept(vec![a.clone(), b.clone(), c.clone()]).await.unwrap();
-    assert_eq!(one.waiting(None, 1).await.unwrap(), [a.clone()]);
-    assert_eq!(two.waiting(None, 9).await.unwrap(), [c.clone()], "notes are in other hands");
-    assert_eq!(one.waiting(Some(&a.receipt), 9).await.unwrap(), [b.clone()]);
+    assert_eq!(one.waiting(None, 1).await.unwrap(), from_ref(&a));
+    assert_eq!(two.waiting(None, 9).await.unwrap(), from_ref(&c), "notes are in other hands");
+    assert_eq!(one.waiting(Some(&a.receipt), 9).await.unwrap(), from_ref(&b));
     settle(&*one, &a).await;
     assert_eq!(two.waiting(Some(&c.receipt), 9).await.unwrap(), []);
     settle(&*one, &b).await;
