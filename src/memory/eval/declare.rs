@@ -8,6 +8,7 @@ use serde_json::Value;
 use toml::Table;
 
 use super::Error;
+use super::units::NAME;
 use crate::memory::Draft;
 
 /// Trust of all that is written, whatever its origin: it is not measured here.
@@ -45,9 +46,11 @@ fn text(name: &str, fields: &BTreeMap<&str, &str>) -> String {
     let origins = ["curator", "person", "model", "tool", "file", "web"];
     let trust: Table =
         origins.iter().map(|one| ((*one).to_owned(), toml::Value::from(TRUST))).collect();
-    let any: Table = ["read", "write", "review"]
+    // Who writes as a curator has to be named.
+    let own = format!("caller:{NAME}");
+    let own: Table = ["read", "write", "review"]
         .iter()
-        .map(|right| ((*right).to_owned(), list(&["any"])))
+        .map(|right| ((*right).to_owned(), list(&[own.as_str()])))
         .collect();
     let field = |form: &str| {
         let mut field = Table::new();
@@ -63,9 +66,9 @@ fn text(name: &str, fields: &BTreeMap<&str, &str>) -> String {
     whole.insert("layer".to_owned(), "notes".into());
     whole.insert("kinds".to_owned(), list(&["knowledge", "case", "preference", "result"]));
     whole.insert("sources".to_owned(), list(&["*"]));
-    whole.insert("origin".to_owned(), "person".into());
+    whole.insert("origin".to_owned(), "curator".into());
     whole.insert("trust".to_owned(), trust.into());
     whole.insert("metadata".to_owned(), metadata.into());
-    whole.insert("access".to_owned(), any.into());
+    whole.insert("access".to_owned(), own.into());
     whole.to_string()
 }

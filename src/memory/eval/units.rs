@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Error;
 use super::questions::{lines, wrong};
-use crate::memory::{Draft, Kind};
+use crate::memory::{Draft, Kind, Origin};
 
 /// Collection and source of what names none.
 pub(super) const NAME: &str = "eval";
@@ -66,6 +66,7 @@ fn draft(lean: Lean, place: i64) -> Result<Draft, String> {
     };
     let mut draft = empty();
     draft.source_id = source_id;
+    draft.origin = Some(Origin::Person);
     draft.source_time = source_time;
     draft.key = key;
     draft.text = lean.text;

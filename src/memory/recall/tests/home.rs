@@ -20,11 +20,11 @@ const DECLARED: [&str; 2] = [
     r#"
 name = "cases"
 description = "Cases, facts and places"
-layer = "curated"
+layer = "notes"
 kinds = ["knowledge", "case", "preference", "result"]
 sources = ["*"]
-origin = "curator"
-trust = { curator = 100, person = 70, web = 20 }
+origin = "person"
+trust = { person = 70, web = 20 }
 [metadata]
 line = { type = "text", required = false }
 [attributes]
