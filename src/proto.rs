@@ -30,7 +30,6 @@ pub mod memory {
     #![expect(
         missing_docs,
         clippy::allow_attributes,
-        clippy::large_enum_variant,
         clippy::allow_attributes_without_reason,
         clippy::too_many_lines,
         reason = "generated code; it is documented in the proto file"

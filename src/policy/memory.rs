@@ -133,12 +133,12 @@ impl Keepers {
     }
 
     /// What a reviewer should know of the policies; what refuses them too.
-    pub fn review(root: &Path, shelves: Vec<Shelf>) -> Result<Vec<Finding>, Error> {
+    pub fn review(root: &Path, shelves: &[Shelf]) -> Result<Vec<Finding>, Error> {
         let mut files = Files::read(root, MEMORY)?;
         let schema = schema()?;
         // What refuses it is among the findings.
         drop(files.check(schema, &[]));
-        strangers(&mut files, &shelves);
+        strangers(&mut files, shelves);
         Ok(files.findings)
     }
 
@@ -176,7 +176,7 @@ impl Keepers {
 
     /// Decides. Where collections are named, each has to be permitted; else those that are make the
     /// permit, and none refuses it, but for Stats and Forget, which then find nothing.
-    pub fn permit(&self, caller: &Caller, wish: &Wish<'_>) -> Result<Permit, Refused> {
+    pub fn permit(&self, caller: &Caller, wish: &Wish<'_>) -> Result<Permit, Box<Refused>> {
         let named = wish.named();
         let all = named.is_empty();
         let (mut grants, mut reasons, mut denied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
@@ -191,12 +191,12 @@ impl Keepers {
                     reasons.extend(ids);
                 }
                 Err(ids) if all => denied.extend(ids),
-                Err(ids) => return Err(self.refused(wish, Some(name), ids)),
+                Err(ids) => return Err(Box::new(self.refused(wish, Some(name), ids))),
             }
         }
         let finds_nothing = matches!(wish, Wish::Stats | Wish::Forget { .. });
         if grants.is_empty() && !finds_nothing {
-            return Err(self.refused(wish, None, denied));
+            return Err(Box::new(self.refused(wish, None, denied)));
         }
         let decision = Some(self.decision(Ruling::Permit, reasons));
         Ok(Permit::new(caller.clone(), wish.verb(), grants, decision))

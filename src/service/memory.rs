@@ -87,7 +87,7 @@ impl MemoryService for Memories {
         let wait = asked.wait.then_some(LONGEST_WAIT);
         let (desk, images) = (self.desk.clone(), self.images.clone());
         let receipt = self.finish(span, async move {
-            let (draft, remarks) = images.read(&visit, draft, asked.images).await?;
+            let (draft, remarks) = Box::pin(images.read(&visit, draft, asked.images)).await?;
             let answered = desk.remember(&visit, vec![draft], wait).await;
             let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let first = written.into_iter().next().ok_or_else(|| status::internal(""))?;
@@ -95,7 +95,7 @@ impl MemoryService for Memories {
             receipt.remarks.extend(remarks);
             Ok(receipt)
         });
-        Ok(Response::new(tell::receipt(receipt.await?)))
+        Ok(Response::new(tell::receipt(Box::pin(receipt).await?)))
     }
 
     type RememberManyStream =
@@ -128,7 +128,7 @@ impl MemoryService for Memories {
     ) -> Result<Response<proto::RecallResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let asking = read::asking(asked.question, asked.after_receipts)?;
-        let found = self.desk.recall(&visit, asking).instrument(span).await;
+        let found = Box::pin(self.desk.recall(&visit, asking)).instrument(span).await;
         found
             .map(|found| Response::new(tell::recalled(found)))
             .map_err(|error| fault::of_memory(&error))
@@ -140,7 +140,8 @@ impl MemoryService for Memories {
     ) -> Result<Response<proto::ContextResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let (asking, budget, material) = read::material(asked)?;
-        let made = self.desk.context(&visit, asking, (budget, material)).instrument(span).await;
+        let making = Box::pin(self.desk.context(&visit, asking, (budget, material)));
+        let made = making.instrument(span).await;
         made.map(|made| Response::new(tell::context(made)))
             .map_err(|error| fault::of_memory(&error))
     }
@@ -226,7 +227,8 @@ impl MemoryService for Memories {
         let (visit, asked, span) = self.enter(request)?;
         let unit = read::unit(&asked.unit_id)?;
         let asking = read::asking(asked.question, Vec::new())?;
-        let told = self.desk.explain(&visit, asking, unit.as_ref()).instrument(span).await;
+        let telling = Box::pin(self.desk.explain(&visit, asking, unit.as_ref()));
+        let told = telling.instrument(span).await;
         told.map(|told| Response::new(tell::explained(told)))
             .map_err(|error| fault::of_memory(&error))
     }

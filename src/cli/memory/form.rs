@@ -175,7 +175,7 @@ pub(super) fn unit(unit: proto::Unit) -> Value {
 }
 
 /// A hit with its scores.
-pub(super) fn hit(hit: proto::Hit) -> Value {
+pub(super) fn hit(hit: &proto::Hit) -> Value {
     let scores: Vec<Value> = hit.scores.iter().map(score).collect();
     let passages: Vec<&String> = hit.passages.iter().map(|one| &one.text).collect();
     json!({

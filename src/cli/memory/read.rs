@@ -118,7 +118,7 @@ pub(super) async fn recall(options: Recall) -> Result<ExitCode, Failed> {
     let found = found.map_err(|status| told(&status))?.into_inner();
     let failed = form::failed(&found.failed);
     if options.json {
-        let hits: Vec<Value> = found.hits.into_iter().map(form::hit).collect();
+        let hits: Vec<Value> = found.hits.iter().map(form::hit).collect();
         return print::json(&json!({
             "hits": hits, "failed": failed, "record": found.record_id,
         }));
@@ -260,13 +260,13 @@ pub(super) async fn explain(options: Explain) -> Result<ExitCode, Failed> {
         let micros = reading.times.iter().map(|time| {
             json!({ "sense": form::short(time.sense().as_str_name()), "micros": time.micros })
         });
-        let list = |hits: Vec<proto::Hit>| hits.into_iter().map(form::hit).collect::<Vec<_>>();
+        let list = |hits: &[proto::Hit]| hits.iter().map(form::hit).collect::<Vec<_>>();
         return print::json(&json!({
             "normal": reading.normal, "words": reading.words, "rewritten": reading.rewritten,
             "times": micros.collect::<Vec<_>>(),
             "verdicts": found.verdicts.iter().map(verdict).collect::<Vec<_>>(),
             "failed": form::failed(&found.failed),
-            "hits": list(found.hits), "missed": list(found.missed),
+            "hits": list(&found.hits), "missed": list(&found.missed),
         }));
     }
     warn(&found.failed);

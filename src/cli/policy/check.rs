@@ -62,6 +62,6 @@ fn memory(folder: &Path) -> Result<Vec<Finding>, Failed> {
     }
     let (collections, problems) = Collections::load(folder);
     let mut findings: Vec<Finding> = problems.iter().map(Finding::of_problem).collect();
-    findings.extend(Keepers::review(folder, shelves(&collections)).map_err(Failed::usage)?);
+    findings.extend(Keepers::review(folder, &shelves(&collections)).map_err(Failed::usage)?);
     Ok(findings)
 }

@@ -101,8 +101,8 @@ impl Desk {
             let question = self.question(&memory, visit, &permit, asking).await?;
             Ok(memory.recall(&permit, &question).await?)
         });
-        let outcome = outcome.await;
-        self.finish(visit, &permit, &told, outcome, |found| given(&found.hits)).await
+        let outcome = Box::pin(outcome).await;
+        self.finish(visit, (&permit, &told), outcome, |found| given(&found.hits)).await
     }
 
     /// Puts a model's context together, with what is recalled for its question.
@@ -118,8 +118,8 @@ impl Desk {
             let question = self.question(&memory, visit, &permit, asking).await?;
             memory.context(&permit, &question, (tokens, material)).await
         });
-        let outcome = outcome.await;
-        self.finish(visit, &permit, &told, outcome, |(context, _)| {
+        let outcome = Box::pin(outcome).await;
+        self.finish(visit, (&permit, &told), outcome, |(context, _)| {
             let units = context.units.iter().filter(|used| used.form != Detail::Left);
             json!({ "evidence": units.map(|used| &used.evidence).collect::<Vec<_>>() })
         })
@@ -142,8 +142,8 @@ impl Desk {
             let question = self.question(&memory, visit, &permit, asking).await?;
             Ok(memory.explain(&permit, &question, unit).await?)
         });
-        let outcome = outcome.await;
-        self.finish(visit, &permit, &told, outcome, |told| given(&told.recalled.hits)).await
+        let outcome = Box::pin(outcome).await;
+        self.finish(visit, (&permit, &told), outcome, |told| given(&told.recalled.hits)).await
     }
 
     /// One unit.
@@ -158,7 +158,7 @@ impl Desk {
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let got = in_time(visit, async { Ok(memory.get(&permit, id, history).await?) }).await;
         let shown = got.map(|(version, history)| Shown { version, history });
-        self.finish(visit, &permit, &told, shown, |shown| {
+        self.finish(visit, (&permit, &told), shown, |shown| {
             let all = std::iter::once(&shown.version).chain(&shown.history);
             json!({ "evidence": all.map(evidence).collect::<Vec<_>>() })
         })
@@ -183,11 +183,9 @@ impl Desk {
             (listing.as_of, listing.known_at) = self.times(&when, &permit)?;
             Ok(memory.list(&permit, &listing).await?)
         });
-        let outcome = outcome.await;
+        let outcome = Box::pin(outcome).await;
         self.finish(
-            visit,
-            &permit,
-            &told,
+            visit, (&permit, &told),
             outcome,
             |found| json!({ "evidence": found.iter().map(evidence).collect::<Vec<_>>() }),
         )
@@ -210,11 +208,9 @@ impl Desk {
             let collections = self.collections().iter().filter_map(verbs).collect();
             Ok(Stats { store, model: model.map(str::to_owned), counts, collections })
         });
-        let outcome = outcome.await;
+        let outcome = Box::pin(outcome).await;
         self.finish(
-            visit,
-            &permit,
-            &told,
+            visit, (&permit, &told),
             outcome,
             |stats| json!({ "units": stats.counts.units, "collections": stats.collections.len() }),
         )

@@ -15,7 +15,7 @@ pub enum Error {
     Unavailable(String),
     /// Policy does not permit it, or there is no such collection.
     #[error(transparent)]
-    Denied(#[from] policy::Refused),
+    Denied(#[from] Box<policy::Refused>),
     /// The memory does not do it.
     #[error(transparent)]
     Fault(#[from] fault::Error),

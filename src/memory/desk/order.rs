@@ -45,7 +45,7 @@ impl Desk {
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let pending = async { Ok(memory.pending(&permit, after, limit).await?) };
         let pending = in_time(visit, pending).await;
-        self.finish(visit, &permit, &told, pending, |pending| {
+        self.finish(visit, (&permit, &told), pending, |pending| {
             let ids = pending.iter().map(|one| format!("{}@{}", one.version.unit, one.version.seq));
             json!({ "evidence": ids.collect::<Vec<_>>() })
         })
@@ -68,9 +68,7 @@ impl Desk {
         let decided = async { Ok(memory.decide(&permit, evidence, decision).await?) };
         let decided = in_time(visit, decided).await;
         self.finish(
-            visit,
-            &permit,
-            &told,
+            visit, (&permit, &told),
             decided,
             |outcome| json!({ "state": outcome.state, "missing": outcome.missing }),
         )
@@ -104,7 +102,7 @@ impl Desk {
             Ok(done)
         });
         let done = done.await;
-        self.finish(visit, &permit, &told, done, |done| {
+        self.finish(visit, (&permit, &told), done, |done| {
             json!({
                 "runs": done.runs.iter().map(|run| &run.id).collect::<Vec<_>>(),
                 "items": done.items.len(), "undone": done.undone,

@@ -35,7 +35,7 @@ impl Desk {
             Err(refused) => {
                 let (verb, decision) = (refused.verb, Some(&refused.decision));
                 let error = Error::Denied(refused.clone());
-                self.record(visit, verb, decision, told, &Err(&error)).await?;
+                self.record(visit, (verb, decision), told, &Err(&error)).await?;
                 Err(error)
             }
         }
@@ -45,8 +45,7 @@ impl Desk {
     pub(super) async fn finish<T>(
         &self,
         visit: &Visit,
-        permit: &Permit,
-        told: &Value,
+        (permit, told): (&Permit, &Value),
         outcome: Result<T, Error>,
         given: impl FnOnce(&T) -> Value,
     ) -> Result<Answered<T>, Error> {
@@ -54,15 +53,14 @@ impl Desk {
             self.notice(error);
         }
         let said = outcome.as_ref().map(given);
-        let record = self.record(visit, permit.verb(), permit.decision(), told, &said).await?;
+        let record = self.record(visit, (permit.verb(), permit.decision()), told, &said).await?;
         Ok(Answered { record, answer: outcome? })
     }
 
     async fn record(
         &self,
         visit: &Visit,
-        verb: Verb,
-        decision: Option<&Decision>,
+        (verb, decision): (Verb, Option<&Decision>),
         told: &Value,
         said: &Result<Value, &Error>,
     ) -> Result<String, Error> {

@@ -40,9 +40,7 @@ impl Desk {
             self.notice(error);
         }
         self.finish(
-            visit,
-            &permit,
-            &told,
+            visit, (&permit, &told),
             Ok(written),
             |written| json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() }),
         )
@@ -88,9 +86,7 @@ impl Desk {
         });
         let forgotten = forgotten.await;
         self.finish(
-            visit,
-            &permit,
-            &told,
+            visit, (&permit, &told),
             forgotten,
             |(unit, versions)| json!({ "unit": unit, "versions": versions }),
         )

@@ -8,7 +8,7 @@ use super::{Error, Recall, config, entity, wanted};
 use crate::memory::embed::Role;
 use crate::memory::normal;
 use crate::memory::{
-    Ask, Asked, Found, Hit, Question, Recalled, Recollection, Scope, Sense, StoreError, THRESHOLD,
+    Ask, Asked, Found, Question, Recalled, Recollection, Scope, Sense, THRESHOLD,
 };
 
 /// What a question came to.
@@ -177,7 +177,7 @@ impl Recall {
         } else {
             self.store.search(scope, ask).await?
         };
-        let layers: [(Sense, &Option<Result<Vec<Hit>, StoreError>>); 6] = [
+        let layers = [
             (Sense::Trigger, &found.trigger),
             (Sense::Entity, &found.entity),
             (Sense::Words, &found.words),

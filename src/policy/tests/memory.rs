@@ -148,6 +148,6 @@ fn one_wrong_policy_refuses_the_set_and_an_unknown_collection_is_told() {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("memory")).unwrap();
     std::fs::write(root.path().join("memory/a.cedar"), wrong).unwrap();
-    let found = Keepers::review(root.path(), shelves()).unwrap();
+    let found = Keepers::review(root.path(), &shelves()).unwrap();
     assert!(found.iter().any(|found| found.severity == Severity::Error), "{found:?}");
 }

@@ -102,7 +102,7 @@ impl Memories {
         let service = self.clone();
         // Once it is begun it is brought to its end and recorded, also when the client goes away.
         let task = self.tasks.spawn(
-            async move { service.remember_all(&visit, came).await }
+            async move { Box::pin(service.remember_all(&visit, came)).await }
                 .instrument(brought.span.clone()),
         );
         let became = task.await.unwrap_or_else(|error| {
@@ -155,7 +155,7 @@ impl Memories {
         }
         let mut read = Vec::with_capacity(drafts.len());
         for (draft, images) in drafts {
-            read.push(self.images.read(visit, draft, images).await?);
+            read.push(Box::pin(self.images.read(visit, draft, images)).await?);
         }
         let mut drafts = read;
         while !drafts.is_empty() {
