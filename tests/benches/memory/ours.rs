@@ -65,11 +65,10 @@ pub async fn fill(files: &Files, name: &str, with_vectors: bool) -> Value {
     json!({ "rate": count as f64 / took.as_secs_f64(), "peak": peak, "bytes": bytes })
 }
 
-fn work(number: u64, row: &Row, vector: Option<Vec<f32>>) -> (Write, Settlement) {
+fn draft(number: u64, row: &Row) -> Draft {
     let at = day(row.from);
-    let tenant = format!("tenant-{}", row.tenant);
     let metadata = Map::from_iter([("product_line".to_owned(), Value::from(row.line))]);
-    let draft = Draft {
+    Draft {
         collection: COLLECTION.to_owned(),
         source: "manual/all".to_owned(),
         source_id: format!("u{number}"),
@@ -93,7 +92,13 @@ fn work(number: u64, row: &Row, vector: Option<Vec<f32>>) -> (Write, Settlement)
         speaker: String::new(),
         derived_from: Vec::new(),
         supersedes: None,
-    };
+    }
+}
+
+fn work(number: u64, row: &Row, vector: Option<Vec<f32>>) -> (Write, Settlement) {
+    let at = day(row.from);
+    let tenant = format!("tenant-{}", row.tenant);
+    let draft = draft(number, row);
     let receipt = UnitId::generate().to_string();
     let write = Write {
         receipt: receipt.clone(),
