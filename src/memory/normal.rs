@@ -139,7 +139,7 @@ pub(super) fn fold(text: &str) -> String {
 /// since another one is another question.
 pub fn normal(text: &str) -> String {
     let folded = fold(text);
-    let mut marks: Vec<&str> = Vec::new();
+    let mut marks: Vec<&'static str> = Vec::new();
     let kept = spell(without_openers(&folded), &mut marks);
     let mut words = content(&kept, &mut marks);
     if words.is_empty() {
@@ -180,7 +180,7 @@ fn without_openers(folded: &str) -> &str {
 }
 
 /// Chinese question words become a gap, so that what stands before and after is not read as one word.
-fn spell<'m>(text: &str, marks: &mut Vec<&'m str>) -> String {
+fn spell(text: &str, marks: &mut Vec<&'static str>) -> String {
     let ending = |one: char| is_mark(one) || one == ' ' || ENDINGS.contains(&one);
     let mut rest = text.trim_end_matches(ending);
     if rest.is_empty() {
@@ -206,7 +206,7 @@ fn spell<'m>(text: &str, marks: &mut Vec<&'m str>) -> String {
     kept
 }
 
-fn content<'m>(text: &str, marks: &mut Vec<&'m str>) -> String {
+fn content(text: &str, marks: &mut Vec<&'static str>) -> String {
     let mut kept = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         let word = word.trim_end_matches(is_mark);

@@ -22,6 +22,9 @@ pub(in crate::memory) struct Trace {
     pub(in crate::memory) behind: Vec<Candidate>,
 }
 
+/// What one layer found, where it was asked.
+type Layer = Option<Result<Vec<Hit>, StoreError>>;
+
 /// How the question was read and which layers failed.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Notes {
@@ -177,7 +180,7 @@ impl Recall {
         } else {
             self.store.search(scope, ask).await?
         };
-        let layers: [(Sense, &Option<Result<Vec<Hit>, StoreError>>); 6] = [
+        let layers: [(Sense, &Layer); 6] = [
             (Sense::Trigger, &found.trigger),
             (Sense::Entity, &found.entity),
             (Sense::Words, &found.words),
