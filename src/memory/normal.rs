@@ -162,6 +162,21 @@ pub(in crate::memory) fn words(text: &str) -> String {
     if words.is_empty() { folded } else { words }
 }
 
+/// How many different terms full text is asked for: words, and pairs of characters where a script has
+/// no spaces.
+pub(in crate::memory) fn terms(words: &str) -> usize {
+    let mut terms = std::collections::HashSet::new();
+    for word in words.split(|one: char| !one.is_alphanumeric()).filter(|one| !one.is_empty()) {
+        let chars: Vec<char> = word.chars().collect();
+        if word.is_ascii() || chars.len() < 2 {
+            terms.insert(word.to_owned());
+        } else {
+            terms.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        }
+    }
+    terms.len()
+}
+
 fn without_openers(folded: &str) -> &str {
     let mut rest = folded;
     loop {

@@ -89,6 +89,7 @@ impl Recall {
         let mut sheet = Sheet::gather(
             &found,
             &Reading {
+                terms: ask.words.as_deref().map_or(0, normal::terms),
                 entities: ask.entities.len(),
                 calibrate: &|cosine| self.calibrate(cosine),
                 threshold: f64::from(question.threshold.unwrap_or(THRESHOLD)),
