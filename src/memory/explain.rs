@@ -46,7 +46,7 @@ impl Recall {
         let question = Question { explain: true, ..question.clone() };
         super::recall::check(&question)?;
         let scope = super::recall::scope(&rights.caller, owned, &question);
-        let trace = self.trace(&scope, &question).await?;
+        let trace = Box::pin(self.trace(&scope, &question)).await?;
         let mut versions = Vec::new();
         if let Some(unit) = unit {
             let all = self.store().history(&scope.tenant, unit).await?;

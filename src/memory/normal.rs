@@ -139,7 +139,7 @@ pub(super) fn fold(text: &str) -> String {
 /// since another one is another question.
 pub fn normal(text: &str) -> String {
     let folded = fold(text);
-    let mut marks: Vec<&str> = Vec::new();
+    let mut marks: Vec<&'static str> = Vec::new();
     let kept = spell(without_openers(&folded), &mut marks);
     let mut words = content(&kept, &mut marks);
     if words.is_empty() {
@@ -162,6 +162,21 @@ pub(in crate::memory) fn words(text: &str) -> String {
     if words.is_empty() { folded } else { words }
 }
 
+/// How many different terms full text is asked for: words, and pairs of characters where a script has
+/// no spaces.
+pub(in crate::memory) fn terms(words: &str) -> usize {
+    let mut terms = std::collections::HashSet::new();
+    for word in words.split(|one: char| !one.is_alphanumeric()).filter(|one| !one.is_empty()) {
+        let chars: Vec<char> = word.chars().collect();
+        if word.is_ascii() || chars.len() < 2 {
+            terms.insert(word.to_owned());
+        } else {
+            terms.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        }
+    }
+    terms.len()
+}
+
 fn without_openers(folded: &str) -> &str {
     let mut rest = folded;
     loop {
@@ -180,7 +195,11 @@ fn without_openers(folded: &str) -> &str {
 }
 
 /// Chinese question words become a gap, so that what stands before and after is not read as one word.
+<<<<<<< HEAD
 fn spell(text: &str, marks: &mut Vec<&str>) -> String {
+=======
+fn spell(text: &str, marks: &mut Vec<&'static str>) -> String {
+>>>>>>> recall
     let ending = |one: char| is_mark(one) || one == ' ' || ENDINGS.contains(&one);
     let mut rest = text.trim_end_matches(ending);
     if rest.is_empty() {
@@ -206,7 +225,11 @@ fn spell(text: &str, marks: &mut Vec<&str>) -> String {
     kept
 }
 
+<<<<<<< HEAD
 fn content(text: &str, marks: &mut Vec<&str>) -> String {
+=======
+fn content(text: &str, marks: &mut Vec<&'static str>) -> String {
+>>>>>>> recall
     let mut kept = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         let word = word.trim_end_matches(is_mark);

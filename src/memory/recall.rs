@@ -83,7 +83,8 @@ impl Recall {
         check(question)?;
         let started = std::time::Instant::now();
         let scope = scope(caller, collections, question);
-        let trace = self.trace(&scope, question).await?;
+        // On the heap: whoever serves it holds it among much else.
+        let trace = Box::pin(self.trace(&scope, question)).await?;
         let answer = trace.answer(question);
         metrics::histogram!("switchboard_memory_recall_seconds").record(started.elapsed());
         for (sense, _) in &answer.failed {

@@ -98,7 +98,7 @@ fn line(ones: &[&One]) -> Line {
     Line {
         questions: ones.len(),
         recall: PLACES.map(|place| recall(ones, place)),
-        mrr: reciprocal.sum::<f64>() / float(labelled.len().max(1)),
+        mrr: reciprocal.fold(0.0, |sum, one| sum + one) / float(labelled.len().max(1)),
         never: ones.iter().map(|one| one.never).sum(),
     }
 }

@@ -8,7 +8,7 @@ use super::{Error, Recall, config, entity, wanted};
 use crate::memory::embed::Role;
 use crate::memory::normal;
 use crate::memory::{
-    Ask, Asked, Found, Question, Recalled, Recollection, Scope, Sense, THRESHOLD,
+    Ask, Asked, Found, Hit, Question, Recalled, Recollection, Scope, Sense, StoreError, THRESHOLD,
 };
 
 /// What a question came to.
@@ -21,6 +21,9 @@ pub(in crate::memory) struct Trace {
     /// Those behind them, best first: version, score.
     pub(in crate::memory) behind: Vec<Candidate>,
 }
+
+/// What one layer found, where it was asked.
+type Layer = Option<Result<Vec<Hit>, StoreError>>;
 
 /// How the question was read and which layers failed.
 #[derive(Debug, Default)]
@@ -86,6 +89,7 @@ impl Recall {
         let mut sheet = Sheet::gather(
             &found,
             &Reading {
+                terms: ask.words.as_deref().map_or(0, normal::terms),
                 entities: ask.entities.len(),
                 calibrate: &|cosine| self.calibrate(cosine),
                 threshold: f64::from(question.threshold.unwrap_or(THRESHOLD)),
@@ -177,7 +181,7 @@ impl Recall {
         } else {
             self.store.search(scope, ask).await?
         };
-        let layers = [
+        let layers: [(Sense, &Layer); 6] = [
             (Sense::Trigger, &found.trigger),
             (Sense::Entity, &found.entity),
             (Sense::Words, &found.words),

@@ -11,7 +11,7 @@ fn hits(all: &[(i64, u32, f64)]) -> Option<Result<Vec<Hit>, crate::memory::Store
 }
 
 fn ranked(found: &Found, beside: &[(i64, i64, u32)]) -> Vec<Candidate> {
-    let reading = Reading { entities: 2, calibrate: &|cosine| cosine, threshold: 0.35 };
+    let reading = Reading { terms: 1, entities: 2, calibrate: &|cosine| cosine, threshold: 0.35 };
     let mut sheet = Sheet::gather(found, &reading);
     sheet.lend(beside.iter().copied());
     sheet.into_ranked()
@@ -89,7 +89,7 @@ fn a_neighbour_of_a_hit_comes_up_and_the_nearer_one_first() {
 #[test]
 fn what_is_below_the_threshold_lends_nothing() {
     let found = Found { vector: hits(&[(5, 0, 0.2)]), ..Found::default() };
-    let reading = Reading { entities: 0, calibrate: &|cosine| cosine, threshold: 0.35 };
+    let reading = Reading { terms: 1, entities: 0, calibrate: &|cosine| cosine, threshold: 0.35 };
     assert_eq!(Sheet::gather(&found, &reading).lenders(10), Vec::<i64>::new());
 }
 
@@ -106,4 +106,16 @@ fn scores_stay_within_one() {
     let all = ranked(&found, &[(2, 1, 1), (3, 1, 1), (2, 1, 2), (3, 1, 2)]);
     assert!(all.iter().all(|one| (0.0..=1.0).contains(&one.total())));
     assert_eq!(all.first().unwrap().seq, 1);
+}
+
+#[test]
+fn a_chance_hit_of_one_word_does_not_stand_above_what_is_alike() {
+    let found =
+        Found { words: hits(&[(1, 0, 3.0)]), vector: hits(&[(2, 0, 0.5)]), ..Found::default() };
+    let first = |terms| {
+        let reading = Reading { terms, entities: 0, calibrate: &|cosine| cosine, threshold: 0.35 };
+        Sheet::gather(&found, &reading).into_ranked().first().unwrap().seq
+    };
+    assert_eq!(first(8), 2, "one word of eight");
+    assert_eq!(first(1), 1, "all of the question");
 }

@@ -147,8 +147,9 @@ pub(in crate::memory) fn unit(id: &str, more: Value) -> Draft {
     let mut whole = json!({
         "collection": "cases", "source": "tickets/1", "source_id": id, "kind": "knowledge",
     });
-    for (name, value) in more.as_object().unwrap() {
-        whole[name.as_str()] = value.clone();
+    let Value::Object(more) = more else { panic!("a unit is an object") };
+    for (name, value) in more {
+        whole[name] = value;
     }
     serde_json::from_value(whole).unwrap()
 }
