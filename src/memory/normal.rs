@@ -195,11 +195,7 @@ fn without_openers(folded: &str) -> &str {
 }
 
 /// Chinese question words become a gap, so that what stands before and after is not read as one word.
-<<<<<<< HEAD
-fn spell(text: &str, marks: &mut Vec<&str>) -> String {
-=======
 fn spell(text: &str, marks: &mut Vec<&'static str>) -> String {
->>>>>>> recall
     let ending = |one: char| is_mark(one) || one == ' ' || ENDINGS.contains(&one);
     let mut rest = text.trim_end_matches(ending);
     if rest.is_empty() {
@@ -225,11 +221,7 @@ fn spell(text: &str, marks: &mut Vec<&'static str>) -> String {
     kept
 }
 
-<<<<<<< HEAD
-fn content(text: &str, marks: &mut Vec<&str>) -> String {
-=======
 fn content(text: &str, marks: &mut Vec<&'static str>) -> String {
->>>>>>> recall
     let mut kept = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         let word = word.trim_end_matches(is_mark);

@@ -415,12 +415,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ) -> Result<Vec<Version>, Error>;
     /// Chunks of versions that have not ended without a vector of this model, oldest first; but those
     /// of the collections `without` vectors.
-    async fn bare(
-        &self,
-        model: &str,
-        without: &[String],
-        limit: usize,
-    ) -> Result<Vec<Bare>, Error>;
+    async fn bare(&self, model: &str, without: &[String], limit: usize)
+    -> Result<Vec<Bare>, Error>;
     /// Keeps vectors of chunks that are still there.
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
     /// Removes vectors of other models; answers how many.

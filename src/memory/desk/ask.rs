@@ -185,7 +185,8 @@ impl Desk {
         });
         let outcome = Box::pin(outcome).await;
         self.finish(
-            visit, (&permit, &told),
+            visit,
+            (&permit, &told),
             outcome,
             |found| json!({ "evidence": found.iter().map(evidence).collect::<Vec<_>>() }),
         )
@@ -210,7 +211,8 @@ impl Desk {
         });
         let outcome = Box::pin(outcome).await;
         self.finish(
-            visit, (&permit, &told),
+            visit,
+            (&permit, &told),
             outcome,
             |stats| json!({ "units": stats.counts.units, "collections": stats.collections.len() }),
         )

@@ -68,7 +68,8 @@ impl Desk {
         let decided = async { Ok(memory.decide(&permit, evidence, decision).await?) };
         let decided = in_time(visit, decided).await;
         self.finish(
-            visit, (&permit, &told),
+            visit,
+            (&permit, &told),
             decided,
             |outcome| json!({ "state": outcome.state, "missing": outcome.missing }),
         )

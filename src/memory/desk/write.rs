@@ -40,7 +40,8 @@ impl Desk {
             self.notice(error);
         }
         self.finish(
-            visit, (&permit, &told),
+            visit,
+            (&permit, &told),
             Ok(written),
             |written| json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() }),
         )
@@ -86,7 +87,8 @@ impl Desk {
         });
         let forgotten = forgotten.await;
         self.finish(
-            visit, (&permit, &told),
+            visit,
+            (&permit, &told),
             forgotten,
             |(unit, versions)| json!({ "unit": unit, "versions": versions }),
         )

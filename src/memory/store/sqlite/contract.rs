@@ -224,9 +224,8 @@ impl Store for Sqlite {
             (known.chunks.get(&key).copied().unwrap_or(0), known.forgotten)
         };
         let (own, without) = (model.to_owned(), without.to_vec());
-        let look = move |connection: &_, _: &_| {
-            read::bare(connection, (&own, &without), (from, limit))
-        };
+        let look =
+            move |connection: &_, _: &_| read::bare(connection, (&own, &without), (from, limit));
         let (found, next) = self.read(look).await?;
         let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
         if known.forgotten == forgotten {
