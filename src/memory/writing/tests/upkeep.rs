@@ -26,7 +26,7 @@ async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     let run = bench.writing.apply(&plan).await.unwrap().unwrap();
     assert_eq!(
         (run.changed, run.summary.as_str()),
-        (1, "1 merged, 0 expired, 0 dropped, 0 archived")
+        (1, "tenant \"acme\": 1 merged, 0 expired, 0 dropped, 0 archived")
     );
     let ended = bench.load(first.seq).await.ended.unwrap();
     assert_eq!((ended.why, ended.by), (End::Merged, Some(second.unit)));
