@@ -108,9 +108,9 @@ impl MemoryService for Memories {
         Ok(Response::new(Box::pin(self.import(request)?)))
     }
 
-    async fn receipt(
+    async fn get_receipt(
         &self,
-        request: Request<proto::ReceiptRequest>,
+        request: Request<proto::GetReceiptRequest>,
     ) -> Result<Response<proto::Receipt>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let id = wire::named("receipt_id", asked.receipt_id)?;

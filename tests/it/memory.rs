@@ -8,8 +8,8 @@ mod rights;
 
 use serde_json::json;
 use switchboard::proto::memory::{
-    ContextRequest, ExplainRequest, ForgetRequest, GetRequest, ListRequest, RecallRequest,
-    ReceiptRequest, RememberRequest, Stage, State, forget_request::What,
+    ContextRequest, ExplainRequest, ForgetRequest, GetReceiptRequest, GetRequest, ListRequest,
+    RecallRequest, RememberRequest, Stage, State, forget_request::What,
 };
 use tonic::Code;
 
@@ -24,7 +24,7 @@ async fn what_is_remembered_is_recalled_by_who_waited_for_it() {
         bed.remember("agent", ticket("T-1", "The pump PX-200 leaks at the shaft seal.")).await;
     assert_eq!(receipt.stage(), Stage::Stored, "{receipt:?}");
     let found = agent.recall(asked("which pump leaks at its seal?")).await.unwrap().into_inner();
-    assert_eq!(evidence(&found), [receipt.evidence_id.clone()]);
+    assert_eq!(evidence(&found), std::slice::from_ref(&receipt.evidence_id));
     assert!(found.failed.is_empty(), "{:?}", found.failed);
     let unit = found.hits[0].unit.clone().unwrap();
     assert_eq!((unit.owner.as_str(), unit.state()), ("agent", State::Active));
@@ -38,8 +38,8 @@ async fn what_is_remembered_is_recalled_by_who_waited_for_it() {
         RecallRequest { after_receipts: vec![early.id.clone()], ..asked("compressor oil") };
     let found = agent.recall(question).await.unwrap().into_inner();
     assert_eq!(found.hits.len(), 1, "{found:?}");
-    let last = ReceiptRequest { receipt_id: early.id, wait_ms: 10_000 };
-    let last = agent.receipt(last).await.unwrap().into_inner();
+    let last = GetReceiptRequest { receipt_id: early.id, wait_ms: 10_000 };
+    let last = agent.get_receipt(last).await.unwrap().into_inner();
     assert_eq!(
         (last.stage(), last.evidence_id),
         (Stage::Stored, found.hits[0].evidence_id.clone())

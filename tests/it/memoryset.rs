@@ -51,7 +51,9 @@ fn folder() -> PathBuf {
 fn lines<T: for<'a> Deserialize<'a>>(file: &str) -> Vec<T> {
     let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let read = |(place, line)| {
-        serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}:{}: {error}", place + 1))
+        serde_json::from_str(line)
+            .map_err(|error| format!("{file}:{}: {error}", place + 1))
+            .unwrap()
     };
     text.lines().enumerate().map(read).collect()
 }
@@ -61,7 +63,8 @@ fn collections() -> BTreeMap<String, Collection> {
     let read = |file: std::io::Result<std::fs::DirEntry>| {
         let path = file.unwrap().path();
         let one: Collection = toml::from_str(&std::fs::read_to_string(&path).unwrap())
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            .map_err(|error| format!("{}: {error}", path.display()))
+            .unwrap();
         assert_eq!(path.file_stem().unwrap().to_str(), Some(one.name.as_str()));
         (one.name.clone(), one)
     };
@@ -72,7 +75,7 @@ fn collections() -> BTreeMap<String, Collection> {
 fn instant(text: &str, zone: &str, end: bool) -> Timestamp {
     text.parse().unwrap_or_else(|_| {
         let date: jiff::civil::Date =
-            text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            text.parse().map_err(|error| format!("{text}: {error}")).unwrap();
         let date = if end { date.checked_add(1.day()).unwrap() } else { date };
         TimeZone::get(zone).unwrap().to_timestamp(date.into()).unwrap()
     })
@@ -183,7 +186,7 @@ fn versions_of_one_document_follow_each_other() {
 /// inside what the question asks for.
 fn may_answer(question: &Question, unit: &Draft, zone: &str) -> bool {
     let (from, to) = interval(unit, zone);
-    let holds = question.as_of.map_or(unit.valid_to.is_none(), |at| from <= at && at < to);
+    let holds = question.as_of.map_or_else(|| unit.valid_to.is_none(), |at| from <= at && at < to);
     let place = |near: &Near| unit.place.as_ref().is_some_and(|p| near.types.contains(&p.kind));
     holds
         && !hostile(&unit.source_id)
@@ -194,7 +197,7 @@ fn may_answer(question: &Question, unit: &Draft, zone: &str) -> bool {
 /// Whether there is a reason for which a unit must not come back.
 fn must_stay_away(question: &Question, unit: &Draft, zone: &str) -> bool {
     let (from, to) = interval(unit, zone);
-    let over = question.as_of.map_or(unit.valid_to.is_some(), |at| at < from || to <= at);
+    let over = question.as_of.map_or_else(|| unit.valid_to.is_some(), |at| at < from || to <= at);
     hostile(&unit.source_id) || over || question.filters.iter().any(|filter| !filter.takes(unit))
 }
 

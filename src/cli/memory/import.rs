@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::form;
-use crate::cli::client::{Where, told};
+use crate::cli::client::{Memories, Where, told};
 use crate::cli::{Failed, print};
 use crate::memory::Draft;
 use crate::proto::memory as proto;
@@ -22,6 +22,8 @@ use proto::remember_many_response::written::Outcome;
 const AHEAD: usize = 512;
 /// Units of one page of an export.
 const PAGE: u32 = 500;
+/// How long the daemon may hold back one answer, in milliseconds.
+const HOLD: u32 = 30_000;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Import {
@@ -33,6 +35,9 @@ pub(in crate::cli) struct Import {
     /// One line of JSON for each unit: line, and receipt or error; at last one with the sums.
     #[arg(long)]
     json: bool,
+    /// End once all units are durable, not only when they are found.
+    #[arg(long)]
+    no_wait: bool,
     #[command(flatten)]
     at: Where,
 }
@@ -58,8 +63,10 @@ struct Sums {
     taken: u64,
     unchanged: u64,
     refused: u64,
-    /// The first lines that were refused, and why.
+    /// The lines that were refused, and why.
     wrong: Vec<String>,
+    /// The receipt of the last unit that was under way when its answer came.
+    last: Option<String>,
 }
 
 /// A bar on a terminal, else nothing.
@@ -94,6 +101,9 @@ pub(super) async fn import(options: Import) -> Result<ExitCode, Failed> {
     };
     let (read, written) = tokio::join!(reading, writing);
     let mut sums = written?;
+    if let Some(last) = sums.last.take().filter(|_| !options.no_wait) {
+        settle(&mut client, last).await?;
+    }
     sums.refused += u64::try_from(read.len()).unwrap_or(u64::MAX);
     sums.wrong.extend(read);
     tell(&sums, options.json)
@@ -183,6 +193,10 @@ async fn follow(
             match one.outcome {
                 Some(Outcome::Receipt(receipt)) => match receipt.stage() {
                     proto::Stage::Unchanged => sums.unchanged += 1,
+                    proto::Stage::Accepted => {
+                        sums.taken += 1;
+                        sums.last = Some(receipt.id);
+                    }
                     _ => sums.taken += 1,
                 },
                 Some(Outcome::Refusal(refusal)) => {
@@ -199,6 +213,17 @@ async fn follow(
     }
     bar.finish_and_clear();
     Ok(sums)
+}
+
+/// Waits until the last unit is found; those before it are worked off earlier.
+async fn settle(client: &mut Memories, receipt_id: String) -> Result<(), Failed> {
+    loop {
+        let asked = proto::GetReceiptRequest { receipt_id: receipt_id.clone(), wait_ms: HOLD };
+        let receipt = client.get_receipt(asked).await.map_err(|status| told(&status))?;
+        if receipt.into_inner().stage() != proto::Stage::Accepted {
+            return Ok(());
+        }
+    }
 }
 
 fn told_line(line: u64, outcome: Option<&Outcome>) -> Result<ExitCode, Failed> {

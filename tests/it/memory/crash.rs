@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use switchboard::proto::memory::remember_many_response::written::Outcome;
 use switchboard::proto::memory::{
-    ListRequest, RecallRequest, ReceiptRequest, RememberManyRequest, Stage,
+    GetReceiptRequest, ListRequest, RecallRequest, RememberManyRequest, Stage,
 };
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -45,7 +45,8 @@ async fn killed(bed: &Bed, round: usize, acks: usize) -> BTreeMap<String, String
     // What still arrives after the kill was acknowledged too.
     while let Some(Ok(answer)) = answers.next().await {
         for one in answer.written {
-            let Some(Outcome::Receipt(receipt)) = one.outcome else { panic!("{one:?}") };
+            assert!(matches!(one.outcome, Some(Outcome::Receipt(_))), "{one:?}");
+            let Some(Outcome::Receipt(receipt)) = one.outcome else { continue };
             known.insert(format!("{round}-{}", one.index), receipt.id);
         }
         if known.len() >= acks && !dead {
@@ -68,8 +69,8 @@ async fn no_acknowledged_unit_is_lost_and_none_is_there_by_half() {
         let mut client = bed.client("agent").await;
         // Of each round the first, the last and one between: all are looked at in the end.
         for (id, receipt) in &known {
-            let asked = ReceiptRequest { receipt_id: receipt.clone(), wait_ms: 60_000 };
-            let told = client.receipt(asked).await.unwrap().into_inner();
+            let asked = GetReceiptRequest { receipt_id: receipt.clone(), wait_ms: 60_000 };
+            let told = client.get_receipt(asked).await.unwrap().into_inner();
             assert_eq!(told.stage(), Stage::Stored, "{id}: {told:?}");
         }
         all.extend(known);
