@@ -142,7 +142,6 @@ pub(in crate::memory) fn caller(name: &str) -> Caller {
     Caller { name: name.to_owned(), tenant: "acme".to_owned(), roles: Vec::new() }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers write the JSON in place")]
 pub(in crate::memory) fn unit(id: &str, more: Value) -> Draft {
     let mut whole = json!({
         "collection": "cases", "source": "tickets/1", "source_id": id, "kind": "knowledge",
