@@ -136,6 +136,26 @@ impl Piece {
         format!("{}\n{text}", one.label)
     }
 
+    /// One text in its frame, shortened until it fits, and what it costs.
+    fn squeeze(&self, one: &Text, room: usize, counter: &Counter) -> Option<(String, usize)> {
+        let frame = counter.count(&self.show(one, "")) + GAP;
+        let mut inside = room.saturating_sub(frame);
+        // A text in its frame can cost a little more than both apart.
+        for _ in 0..4 {
+            let text = cut::middle(&one.text, inside, counter);
+            if text.is_empty() {
+                return None;
+            }
+            let shown = self.show(one, &text);
+            let cost = counter.count(&shown) + GAP;
+            if cost <= room {
+                return Some((shown, cost));
+            }
+            inside = inside.saturating_sub(cost - room);
+        }
+        None
+    }
+
     /// As much of it as fits: whole texts; one that does not fit loses its middle, with a mark; how
     /// many have no room at all is said.
     pub(super) fn fit(&self, tokens: usize, counter: &Counter) -> String {
@@ -144,13 +164,7 @@ impl Piece {
         let mut room = tokens.saturating_sub(reserve);
         for at in &self.first {
             let Some(one) = self.texts.get(*at) else { continue };
-            let frame = counter.count(&self.show(one, "")) + GAP;
-            let text = cut::middle(&one.text, room.saturating_sub(frame), counter);
-            let shown = self.show(one, &text);
-            let cost = counter.count(&shown) + GAP;
-            if text.is_empty() || cost > room {
-                continue;
-            }
+            let Some((shown, cost)) = self.squeeze(one, room, counter) else { continue };
             room -= cost;
             if let Some(slot) = kept.get_mut(*at) {
                 *slot = Some(shown);

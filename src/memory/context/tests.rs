@@ -140,7 +140,7 @@ fn results_of_tools_stand_in_envelopes_also_when_they_are_cut() {
         question: "And now?".to_owned(),
         ..Material::default()
     };
-    for tokens in [300, 600, 8000] {
+    for tokens in (250..700).step_by(10).chain([8000]) {
         let made = context().assemble(tokens, &material, &Recalled::default()).unwrap();
         assert!(made.tokens <= tokens, "{}", made.tokens);
         let at = |text: &str| made.text.find(text);
