@@ -9,6 +9,7 @@ pub mod pipeline;
 pub mod call;
 pub mod pointer;
 pub mod decimal;
+pub mod outward;
 pub mod mask;
 pub mod tokens;
 pub mod admission;

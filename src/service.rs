@@ -14,6 +14,7 @@ mod underway;
 mod wire;
 
 pub use arrival::Door;
+pub(crate) use memory::DraftRead;
 pub use memory::Memories;
 pub use policy::Policies;
 pub use tools::Tools;

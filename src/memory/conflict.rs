@@ -12,6 +12,7 @@ mod text;
 
 use super::collection::{Collection, Form, Values};
 use super::gate::fold;
+use super::instant;
 use super::unit::{Draft, Kind, UnitId, Version};
 
 pub(super) use text::Reading;
@@ -61,11 +62,7 @@ pub(super) fn between(
 
 /// Whether both hold at some instant.
 fn overlap(one: &Version, two: &Version) -> bool {
-    let before = |from: Option<jiff::Timestamp>, to: Option<jiff::Timestamp>| match (from, to) {
-        (Some(from), Some(to)) => from < to,
-        _ => true,
-    };
-    before(one.valid_from, two.valid_to) && before(two.valid_from, one.valid_to)
+    instant::overlap((one.valid_from, one.valid_to), (two.valid_from, two.valid_to))
 }
 
 /// Two versions of one document; parts of one version are of one group.

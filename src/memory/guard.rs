@@ -3,8 +3,7 @@
 //! something, what a tool or a page says may only state. It changes and drops nothing, and it is a
 //! filter and no proof: what it passes stays what it is, text from outside.
 
-use serde::{Deserialize, Serialize};
-
+use super::unit::Origin;
 use crate::screen::{self, MOST_BYTES, Screened};
 pub use crate::screen::{Finding, Reading, Rule};
 
@@ -12,32 +11,6 @@ pub use crate::screen::{Finding, Reading, Rule};
 pub const HOLD: f32 = screen::ORDERS;
 /// From which score on the places of a text are told to a reviewer.
 const SHOWN: f32 = 0.25;
-
-/// Where the words of a text come from. It is told by the caller's rights and the way the text came,
-/// never by the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// Kept by the organisation: manuals, rules, reviewed knowledge.
-    Curator,
-    /// Said by the person that the agent works for.
-    Person,
-    /// The result of a tool.
-    Tool,
-    /// A page of the web.
-    Web,
-    /// A file or a message that was handed in.
-    File,
-    /// Written by a model.
-    Model,
-}
-
-impl Origin {
-    /// Whether its words may ask for something, rather than only state it.
-    pub const fn may_ask(self) -> bool {
-        matches!(self, Self::Curator | Self::Person)
-    }
-}
 
 /// What is thought of a text.
 #[derive(Debug, Clone, PartialEq)]

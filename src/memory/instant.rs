@@ -152,12 +152,20 @@ impl Interval {
 
     /// Whether some instant lies in both.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let before = |from: Option<Timestamp>, to: Option<Timestamp>| {
-            from.is_none() || to.is_none() || from < to
-        };
-        before(self.from, other.to) && before(other.from, self.to)
+        overlap((self.from, self.to), (other.from, other.to))
     }
 }
+
+/// Whether some instant lies in both half-open intervals; `None` is open.
+pub(super) fn overlap(one: Ends, two: Ends) -> bool {
+    let before = |from: Option<Timestamp>, to: Option<Timestamp>| {
+        from.is_none() || to.is_none() || from < to
+    };
+    before(one.0, two.1) && before(two.0, one.1)
+}
+
+/// From, inclusive, and to, exclusive.
+type Ends = (Option<Timestamp>, Option<Timestamp>);
 
 /// The time zone of this name, from the IANA database; names such as `Local` are none.
 ///

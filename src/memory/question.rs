@@ -142,7 +142,7 @@ pub struct Recollection {
 impl Recollection {
     /// The evidence id: the unit and the version, for ever.
     pub fn evidence(&self) -> String {
-        format!("{}@{}", self.version.unit, self.version.seq)
+        self.version.evidence()
     }
 }
 

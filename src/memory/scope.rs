@@ -94,6 +94,22 @@ pub enum Spot {
 }
 
 impl Scope {
+    /// All that is in use in these collections and holds at `as_of`, as it is known now.
+    pub fn new(tenant: String, collections: Vec<Owned>, as_of: Timestamp) -> Self {
+        Self {
+            tenant,
+            collections,
+            as_of,
+            known_at: None,
+            kinds: Vec::new(),
+            filters: Vec::new(),
+            spot: None,
+            held: false,
+            quarantined: false,
+            archived: false,
+        }
+    }
+
     /// Whether a version lies in the scope, but for its place, which needs geodesy. What the stores
     /// answer is held against this in their tests.
     pub fn has(&self, version: &Version) -> bool {

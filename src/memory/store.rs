@@ -2,6 +2,7 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod mark;
 mod postgres;
 mod sqlite;
 mod words;

@@ -27,6 +27,11 @@ impl UnitId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The evidence id of the version with this `seq`: names it for ever.
+    pub fn evidence(&self, seq: i64) -> String {
+        format!("{self}@{seq}")
+    }
 }
 
 impl fmt::Display for UnitId {
@@ -75,6 +80,13 @@ pub enum Origin {
     File,
     /// A web page or a message from outside holds it.
     Web,
+}
+
+impl Origin {
+    /// Whether its words may ask for something, rather than only state it.
+    pub const fn may_ask(self) -> bool {
+        matches!(self, Self::Curator | Self::Person)
+    }
 }
 
 /// How far a unit is believed, from 0 (not at all) to 100 (curated). Comes from the authenticated
@@ -277,6 +289,37 @@ pub struct Draft {
     pub supersedes: Option<UnitId>,
 }
 
+impl Draft {
+    /// A draft that says nothing yet.
+    pub fn new(collection: &str, source: &str, source_id: &str, kind: Kind) -> Self {
+        Self {
+            collection: collection.to_owned(),
+            source: source.to_owned(),
+            source_id: source_id.to_owned(),
+            source_time: None,
+            kind,
+            origin: None,
+            key: String::new(),
+            triggers: Vec::new(),
+            text: String::new(),
+            value: String::new(),
+            metadata: Map::new(),
+            valid_from: None,
+            valid_to: None,
+            entities: Vec::new(),
+            facts: Vec::new(),
+            place: None,
+            images: Vec::new(),
+            tables: Vec::new(),
+            group: String::new(),
+            position: None,
+            speaker: String::new(),
+            derived_from: Vec::new(),
+            supersedes: None,
+        }
+    }
+}
+
 /// One recorded state of a unit. What it says is redacted and never changed; only `state`, `ended`
 /// and the marks of use are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -320,4 +363,11 @@ pub struct Version {
     pub used: Option<Timestamp>,
     /// Times that a recall gave it out.
     pub uses: u64,
+}
+
+impl Version {
+    /// Its evidence id.
+    pub fn evidence(&self) -> String {
+        self.unit.evidence(self.seq)
+    }
 }

@@ -1,11 +1,14 @@
 //! `switchboard.memory.v1.MemoryService`: each method translates, asks the memory's desk, translates
 //! back. What writes runs in a task, so that who goes away leaves nothing half done.
 
+mod draft;
 mod fault;
 mod images;
 mod read;
 mod stream;
 mod tell;
+
+pub(crate) use draft::Read as DraftRead;
 
 use std::pin::Pin;
 use std::sync::Arc;

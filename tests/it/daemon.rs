@@ -163,6 +163,25 @@ impl Setup {
     }
 }
 
+/// Gives each person (name, tenant, role) a token, in the file `tokens.toml` of a folder.
+pub(crate) fn tokens(
+    folder: &Path,
+    people: &[(&'static str, &str, &str)],
+) -> Vec<(&'static str, String)> {
+    let (mut file, mut tokens) = (String::new(), Vec::new());
+    for (name, tenant, role) in people {
+        let made = Command::new(BINARY)
+            .args(["token", name, "--tenant", tenant, "--role", role])
+            .output()
+            .unwrap();
+        file.push_str(&String::from_utf8(made.stdout).unwrap());
+        let told = String::from_utf8(made.stderr).unwrap();
+        tokens.push((*name, told.lines().last().unwrap().to_owned()));
+    }
+    std::fs::write(folder.join("tokens.toml"), file).unwrap();
+    tokens
+}
+
 fn merge(into: &mut toml::Table, from: toml::Table) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {

@@ -12,7 +12,7 @@ use switchboard::proto::tools::{CallEvent, CallRequest};
 use tokio_stream::StreamExt;
 use tonic::{Request, Status, Streaming};
 
-use crate::daemon::{BINARY, Daemon, Setup, code, parsed, request};
+use crate::daemon::{BINARY, Daemon, Setup, code, parsed, request, tokens};
 
 const ERASE: &str = r#"
 name = "probe.erase"
@@ -54,17 +54,7 @@ impl Desk {
             ("clerk", "acme", "agent"),
             ("stranger", "other", "approver"),
         ];
-        let (mut file, mut tokens) = (String::new(), Vec::new());
-        for (name, tenant, role) in people {
-            let made = Command::new(BINARY)
-                .args(["token", name, "--tenant", tenant, "--role", role])
-                .output()
-                .unwrap();
-            file.push_str(&String::from_utf8(made.stdout).unwrap());
-            let told = String::from_utf8(made.stderr).unwrap();
-            tokens.push((name, told.lines().last().unwrap().to_owned()));
-        }
-        std::fs::write(setup.folder.path().join("tokens.toml"), file).unwrap();
+        let tokens = tokens(setup.folder.path(), &people);
         let config = format!("[admission.identity]\ntokens = \"tokens.toml\"\n{config}");
         Self { daemon: setup.config(&config).start().await, tokens }
     }

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 17] = [
+const ROOMS: [&str; 18] = [
     "call",
     "pointer",
     "decimal",
+    "outward",
     "mask",
     "tokens",
     "admission",

@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,12 +14,11 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use url::{Host, Url};
 
 use crate::catalog::address::special;
+use crate::outward::{LOCAL, connector, is_loopback};
 
 /// Most files that one document may fetch.
 const MAX_FETCHES: usize = 64;
@@ -35,19 +33,6 @@ const MAX_REDIRECTS: usize = 3;
 /// Where files may be fetched from; nowhere by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::catalog) struct Allowed(Vec<Url>);
-
-/// A name that stands for this machine, whatever a name server says (RFC 6761, 6.3).
-const LOCAL: &str = "localhost";
-
-/// Whether a URL names this machine.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == LOCAL,
-        None => false,
-    }
-}
 
 /// Whether a URL is of the kind that is ever fetched: HTTPS, or HTTP at a loopback address.
 pub(in crate::catalog) fn check_url(url: &Url) -> Result<(), String> {
@@ -272,15 +257,4 @@ async fn addresses(url: &Url) -> Result<Vec<SocketAddr>, String> {
         }
         (true, None) => Err(format!("`{host}` has no address")),
     }
-}
-
-fn connector() -> Result<TlsConnector, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(told)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

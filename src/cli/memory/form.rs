@@ -3,146 +3,23 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::Failed;
-use crate::memory::{Draft, Entity, Fact, Image, Kind, Origin, Place, Table};
+use crate::memory::{Draft, UnitId};
 use crate::proto::memory as proto;
-
-/// A draft as it is sent.
-pub(super) fn wire(draft: Draft) -> proto::Draft {
-    let metadata_json = match draft.metadata.is_empty() {
-        true => String::new(),
-        false => Value::Object(draft.metadata).to_string(),
-    };
-    let image = |image: Image| proto::Image {
-        uri: image.uri,
-        media_type: image.media_type,
-        sha256: image.sha256,
-        description: image.description,
-        ocr_text: image.ocr_text,
-        vector_model: image.vector_model,
-        vector: image.vector,
-    };
-    let table = |table: Table| proto::Table {
-        caption: table.caption,
-        columns: table.columns,
-        rows: table.rows.into_iter().map(|cells| proto::table::Row { cells }).collect(),
-    };
-    let entity = |one: Entity| proto::Entity { kind: one.kind, value: one.value };
-    let fact = |fact: Fact| {
-        let Fact { entity, attribute, value, unit } = fact;
-        proto::Fact { entity, attribute, value, unit }
-    };
-    proto::Draft {
-        collection: draft.collection,
-        source: draft.source,
-        source_id: draft.source_id,
-        source_time: draft.source_time.unwrap_or_default(),
-        kind: proto::Kind::from(draft.kind).into(),
-        origin: draft.origin.map_or(0, |origin| proto::Origin::from(origin).into()),
-        key: draft.key,
-        triggers: draft.triggers,
-        text: draft.text,
-        value: draft.value,
-        metadata_json,
-        valid_from: draft.valid_from.unwrap_or_default(),
-        valid_to: draft.valid_to.unwrap_or_default(),
-        entities: draft.entities.into_iter().map(entity).collect(),
-        facts: draft.facts.into_iter().map(fact).collect(),
-        place: draft.place.map(|place| proto::Place {
-            latitude: place.latitude,
-            longitude: place.longitude,
-            r#type: place.kind,
-        }),
-        images: draft.images.into_iter().map(image).collect(),
-        tables: draft.tables.into_iter().map(table).collect(),
-        group: draft.group,
-        position: draft.position,
-        speaker: draft.speaker,
-        derived_from: draft.derived_from.iter().map(ToString::to_string).collect(),
-        supersedes: draft.supersedes.map(|unit| unit.to_string()).unwrap_or_default(),
-    }
-}
+use crate::service::DraftRead;
 
 /// A draft as a file has it: what is empty is left out.
 pub(super) fn draft(wire: proto::Draft) -> Option<Draft> {
-    let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let metadata: Map<String, Value> = match wire.metadata_json.as_str() {
-        "" => Map::new(),
-        text => serde_json::from_str(text).ok()?,
+    let read = DraftRead {
+        kind: wire.kind().named()?,
+        origin: wire.origin().named(),
+        metadata: match wire.metadata_json.as_str() {
+            "" => Map::new(),
+            text => serde_json::from_str(text).ok()?,
+        },
+        derived_from: wire.derived_from.iter().filter_map(|id| UnitId::parse(id)).collect(),
+        supersedes: UnitId::parse(&wire.supersedes),
     };
-    let image = |image: proto::Image| Image {
-        uri: image.uri,
-        media_type: image.media_type,
-        sha256: image.sha256,
-        description: image.description,
-        ocr_text: image.ocr_text,
-        vector_model: image.vector_model,
-        vector: image.vector,
-    };
-    let table = |table: proto::Table| Table {
-        caption: table.caption,
-        columns: table.columns,
-        rows: table.rows.into_iter().map(|row| row.cells).collect(),
-    };
-    let entity = |one: proto::Entity| Entity { kind: one.kind, value: one.value };
-    let fact = |fact: proto::Fact| {
-        let proto::Fact { entity, attribute, value, unit } = fact;
-        Fact { entity, attribute, value, unit }
-    };
-    Some(Draft {
-        kind: kind(wire.kind())?,
-        origin: origin(wire.origin()),
-        collection: wire.collection,
-        source: wire.source,
-        source_id: wire.source_id,
-        source_time: some(wire.source_time),
-        key: wire.key,
-        triggers: wire.triggers,
-        text: wire.text,
-        value: wire.value,
-        metadata,
-        valid_from: some(wire.valid_from),
-        valid_to: some(wire.valid_to),
-        entities: wire.entities.into_iter().map(entity).collect(),
-        facts: wire.facts.into_iter().map(fact).collect(),
-        place: wire.place.map(|place| Place {
-            latitude: place.latitude,
-            longitude: place.longitude,
-            kind: place.r#type,
-        }),
-        images: wire.images.into_iter().map(image).collect(),
-        tables: wire.tables.into_iter().map(table).collect(),
-        group: wire.group,
-        position: wire.position,
-        speaker: wire.speaker,
-        derived_from: wire
-            .derived_from
-            .iter()
-            .filter_map(|id| crate::memory::UnitId::parse(id))
-            .collect(),
-        supersedes: crate::memory::UnitId::parse(&wire.supersedes),
-    })
-}
-
-const fn kind(wire: proto::Kind) -> Option<Kind> {
-    match wire {
-        proto::Kind::Unspecified => None,
-        proto::Kind::Knowledge => Some(Kind::Knowledge),
-        proto::Kind::Case => Some(Kind::Case),
-        proto::Kind::Preference => Some(Kind::Preference),
-        proto::Kind::Result => Some(Kind::Result),
-    }
-}
-
-const fn origin(wire: proto::Origin) -> Option<Origin> {
-    match wire {
-        proto::Origin::Unspecified => None,
-        proto::Origin::Curator => Some(Origin::Curator),
-        proto::Origin::Person => Some(Origin::Person),
-        proto::Origin::Model => Some(Origin::Model),
-        proto::Origin::Tool => Some(Origin::Tool),
-        proto::Origin::File => Some(Origin::File),
-        proto::Origin::Web => Some(Origin::Web),
-    }
+    Some(read.with(wire))
 }
 
 /// The short name of an enumeration's value: `STAGE_HELD` is `held`.

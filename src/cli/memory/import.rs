@@ -150,7 +150,7 @@ async fn read(
         }
         match serde_json::from_slice::<Draft>(&line) {
             Ok(draft) => {
-                let draft = Some(form::wire(draft));
+                let draft = Some(draft.into());
                 let one = proto::RememberManyRequest { draft, images: Vec::new() };
                 // The daemon's side tells why nothing more is taken.
                 if place.send(number).is_err() || send.send(one).await.is_err() {

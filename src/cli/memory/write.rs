@@ -66,7 +66,7 @@ pub(super) async fn add(options: Add) -> Result<ExitCode, Failed> {
         Ok(proto::ImageFile { uri, content: content.into(), ..proto::ImageFile::default() })
     };
     let asked = proto::RememberRequest {
-        draft: Some(form::wire(draft)),
+        draft: Some(draft.into()),
         images: options.image.iter().map(image).collect::<Result<_, _>>()?,
         wait: !options.no_wait,
     };

@@ -160,7 +160,7 @@ impl Desk {
         let shown = got.map(|(version, history)| Shown { version, history });
         self.finish(visit, (&permit, &told), shown, |shown| {
             let all = std::iter::once(&shown.version).chain(&shown.history);
-            json!({ "evidence": all.map(evidence).collect::<Vec<_>>() })
+            json!({ "evidence": all.map(Version::evidence).collect::<Vec<_>>() })
         })
         .await
     }
@@ -188,7 +188,7 @@ impl Desk {
             visit,
             (&permit, &told),
             outcome,
-            |found| json!({ "evidence": found.iter().map(evidence).collect::<Vec<_>>() }),
+            |found| json!({ "evidence": found.iter().map(Version::evidence).collect::<Vec<_>>() }),
         )
         .await
     }
@@ -287,8 +287,4 @@ pub(super) async fn in_time<T>(
 /// What the record says that was given out.
 pub(super) fn given(hits: &[Recollection]) -> Value {
     json!({ "evidence": hits.iter().map(Recollection::evidence).collect::<Vec<_>>() })
-}
-
-fn evidence(version: &Version) -> String {
-    format!("{}@{}", version.unit, version.seq)
 }

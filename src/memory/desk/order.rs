@@ -46,7 +46,7 @@ impl Desk {
         let pending = async { Ok(memory.pending(&permit, after, limit).await?) };
         let pending = in_time(visit, pending).await;
         self.finish(visit, (&permit, &told), pending, |pending| {
-            let ids = pending.iter().map(|one| format!("{}@{}", one.version.unit, one.version.seq));
+            let ids = pending.iter().map(|one| one.version.evidence());
             json!({ "evidence": ids.collect::<Vec<_>>() })
         })
         .await

@@ -110,7 +110,7 @@ fn outcome(written: &Result<Receipt, Fault>) -> Value {
     match written {
         Ok(receipt) => json!({
             "receipt": receipt.id, "stage": receipt.stage,
-            "unit": receipt.stored.as_ref().map(|(unit, seq)| format!("{unit}@{seq}")),
+            "unit": receipt.stored.as_ref().map(|(unit, seq)| unit.evidence(*seq)),
         }),
         Err(fault) => json!({ "code": code(fault), "message": mask::text(&fault.to_string()) }),
     }

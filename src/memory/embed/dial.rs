@@ -4,7 +4,6 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper::Uri;
@@ -14,12 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tower::Service;
+
+use crate::outward;
 
 /// Opens connections.
 #[derive(Clone)]
-pub(super) struct Dial(Arc<TlsConnector>);
+pub(super) struct Dial(TlsConnector);
 
 /// A connection, with or without TLS.
 pub(super) struct Stream(Box<dyn Duplex>);
@@ -31,14 +31,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 impl Dial {
     /// Reads the root certificates of the machine.
     pub(super) fn new() -> Result<Self, String> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self(Arc::new(TlsConnector::from(Arc::new(config)))))
+        Ok(Self(outward::connector()?))
     }
 
     async fn open(self, uri: Uri) -> io::Result<TokioIo<Stream>> {

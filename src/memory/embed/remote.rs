@@ -2,7 +2,6 @@
 //! is wrong may pass. It follows no redirects.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,12 +15,13 @@ use metrics::counter;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
-use url::{Host, Url};
+use url::Url;
 
 use super::calibration::Calibration;
 use super::dial::Dial;
 use super::key::{Key, Sent};
 use super::{Embedder, Endpoint, Error, Model, Role, answer};
+use crate::outward::is_loopback;
 
 /// The pause after the first attempt; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -231,15 +231,9 @@ fn address(text: &str, plain: bool) -> Result<Url, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("it holds a user name or a password; use `key_file` or `key_env`".to_owned());
     }
-    let loopback = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
-        None => false,
-    };
     match url.scheme() {
         "https" => Ok(url),
-        "http" if loopback || plain => Ok(url),
+        "http" if is_loopback(&url) || plain => Ok(url),
         "http" => {
             Err("it is plain HTTP beyond this machine; use `https`, or set `allow_plain` where \
                        texts and key may be read on the way"

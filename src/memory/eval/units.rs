@@ -64,8 +64,7 @@ fn draft(lean: Lean, place: i64) -> Result<Draft, String> {
         // A time in words that nothing reads is still worth finding.
         None => (None, lean.time),
     };
-    let mut draft = empty();
-    draft.source_id = source_id;
+    let mut draft = Draft::new(NAME, NAME, &source_id, Kind::Case);
     draft.origin = Some(Origin::Person);
     draft.source_time = source_time;
     draft.key = key;
@@ -74,34 +73,6 @@ fn draft(lean: Lean, place: i64) -> Result<Draft, String> {
     draft.group = group;
     draft.position = position;
     Ok(draft)
-}
-
-fn empty() -> Draft {
-    Draft {
-        collection: NAME.to_owned(),
-        source: NAME.to_owned(),
-        source_id: String::new(),
-        source_time: None,
-        kind: Kind::Case,
-        origin: None,
-        key: String::new(),
-        triggers: Vec::new(),
-        text: String::new(),
-        value: String::new(),
-        metadata: Map::new(),
-        valid_from: None,
-        valid_to: None,
-        entities: Vec::new(),
-        facts: Vec::new(),
-        place: None,
-        images: Vec::new(),
-        tables: Vec::new(),
-        group: String::new(),
-        position: None,
-        speaker: String::new(),
-        derived_from: Vec::new(),
-        supersedes: None,
-    }
 }
 
 /// Forms in which conversations write their times.

@@ -12,7 +12,7 @@ pub(super) fn verdict(
     (scope, question): (&Scope, &Question),
     trace: &Trace,
 ) -> Verdict {
-    let evidence = format!("{}@{}", version.unit, version.seq);
+    let evidence = version.evidence();
     let mut why = outside(version, metres, scope);
     let mut verdict = Verdict { evidence, place: None, why: Vec::new(), scores: Vec::new() };
     let most = wanted(question);

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,10 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
-use url::{Host, Url};
+use url::Url;
 
 use super::{Endpoint, Error};
+use crate::outward::{connector, is_loopback};
 
 /// Bytes of an answer, at most.
 const ANSWER: usize = 4 << 20;
@@ -173,26 +172,6 @@ async fn take(answer: hyper::Result<Response<Incoming>>) -> Result<Bytes, String
     let body =
         body.map_err(|error| format!("it breaks off or has over {ANSWER} bytes: {error}"))?;
     Ok(body.to_bytes())
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
-}
-
-fn connector() -> Result<TlsConnector, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(told)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 fn told(error: impl std::fmt::Display) -> String {

@@ -94,7 +94,7 @@ fn overtake(
         let attribute = own.first().map_or("", |((_, _, attribute), _)| attribute.as_str());
         let mut taken = one.clone();
         one.withheld =
-            format!("overtaken: `{attribute}` is said by `{}@{}` since later", by.unit, by.seq);
+            format!("overtaken: `{attribute}` is said by `{}` since later", by.evidence());
         taken.version = (*by).clone();
         taken.passages = vec![(0, by.draft.text.clone())];
         missing.push(taken);

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::memory::guard::{HOLD, Origin, Rule, judge};
+use crate::memory::Origin;
+use crate::memory::guard::{HOLD, Rule, judge};
 
 /// A line of a list: what kind of text it is, in which language, and whether the laws of the screen
 /// were made with it in sight, whatever half it would belong to.

@@ -118,18 +118,8 @@ fn said(draft: &Draft) -> String {
 }
 
 fn scope(rights: Rights, collections: &Collections, now: Timestamp) -> Scope {
-    Scope {
-        collections: rights.owned(collections),
-        tenant: rights.caller.tenant,
-        as_of: now,
-        known_at: None,
-        kinds: Vec::new(),
-        filters: Vec::new(),
-        spot: None,
-        held: false,
-        quarantined: false,
-        archived: false,
-    }
+    let owned = rights.owned(collections);
+    Scope::new(rights.caller.tenant, owned, now)
 }
 
 /// The same for a unit that is not there and for one that the caller may not be told of.

@@ -117,16 +117,7 @@ fn dates(one: &Prepared, now: Timestamp) -> Vec<Timestamp> {
 
 fn scope(one: &Prepared, as_of: Timestamp) -> Scope {
     let owner = (one.collection.share == Share::Caller).then(|| one.write.caller.clone());
-    Scope {
-        tenant: one.write.tenant.clone(),
-        collections: vec![Owned { collection: one.collection.name.clone(), owner }],
-        as_of,
-        known_at: None,
-        kinds: vec![Kind::Knowledge, Kind::Preference],
-        filters: Vec::new(),
-        spot: None,
-        held: false,
-        quarantined: false,
-        archived: false,
-    }
+    let owned = Owned { collection: one.collection.name.clone(), owner };
+    let kinds = vec![Kind::Knowledge, Kind::Preference];
+    Scope { kinds, ..Scope::new(one.write.tenant.clone(), vec![owned], as_of) }
 }

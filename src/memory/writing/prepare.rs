@@ -39,7 +39,7 @@ pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepa
 }
 
 fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
-    let judgement = judge(&words(draft), asks(origin));
+    let judgement = judge(&words(draft), origin);
     if !judgement.hold {
         return Vec::new();
     }
@@ -51,17 +51,6 @@ fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
         found.push("reads like instructions to a model".to_owned());
     }
     found
-}
-
-const fn asks(origin: Origin) -> guard::Origin {
-    match origin {
-        Origin::Curator => guard::Origin::Curator,
-        Origin::Person => guard::Origin::Person,
-        Origin::Model => guard::Origin::Model,
-        Origin::Tool => guard::Origin::Tool,
-        Origin::File => guard::Origin::File,
-        Origin::Web => guard::Origin::Web,
-    }
 }
 
 /// Every text of a draft that a model may come to read.

@@ -4,11 +4,12 @@
 use serde_json::{Map, Value};
 use tonic::Status;
 
+use super::draft::Read;
 use super::status;
 use crate::memory::context::Material;
 use crate::memory::{
-    Asking, Compare, Decision, Draft, Entity, Fact, Filter, Image, Kind, Listing, Manner, Origin,
-    Place, Question, Sense, Spot, Table, UnitId, Upkeep, When, Which,
+    Asking, Compare, Decision, Draft, Filter, Kind, Listing, Manner, Origin, Question, Sense, Spot,
+    UnitId, Upkeep, When, Which,
 };
 use crate::proto::memory as proto;
 
@@ -85,36 +86,8 @@ pub(super) fn draft(wire: Option<proto::Draft>, fields: &mut Fields) -> Option<D
         "" => None,
         id => unit("/supersedes".to_owned(), id),
     };
-    let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    Some(Draft {
-        collection: wire.collection,
-        source: wire.source,
-        source_id: wire.source_id,
-        source_time: some(wire.source_time),
-        kind: kind?,
-        origin,
-        key: wire.key,
-        triggers: wire.triggers,
-        text: wire.text,
-        value: wire.value,
-        metadata: metadata?,
-        valid_from: some(wire.valid_from),
-        valid_to: some(wire.valid_to),
-        entities: wire.entities.into_iter().map(entity).collect(),
-        facts: wire.facts.into_iter().map(fact).collect(),
-        place: wire.place.map(|place| Place {
-            latitude: place.latitude,
-            longitude: place.longitude,
-            kind: place.r#type,
-        }),
-        images: wire.images.into_iter().map(image).collect(),
-        tables: wire.tables.into_iter().map(table).collect(),
-        group: wire.group,
-        position: wire.position,
-        speaker: wire.speaker,
-        derived_from,
-        supersedes,
-    })
+    let read = Read { kind: kind?, origin, metadata: metadata?, derived_from, supersedes };
+    Some(read.with(wire))
 }
 
 fn metadata(text: &str, fields: &mut Fields) -> Option<Map<String, Value>> {
@@ -141,52 +114,12 @@ fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))
 }
 
-fn entity(wire: proto::Entity) -> Entity {
-    Entity { kind: wire.kind, value: wire.value }
-}
-
-fn fact(wire: proto::Fact) -> Fact {
-    let proto::Fact { entity, attribute, value, unit } = wire;
-    Fact { entity, attribute, value, unit }
-}
-
-fn image(wire: proto::Image) -> Image {
-    Image {
-        uri: wire.uri,
-        media_type: wire.media_type,
-        sha256: wire.sha256,
-        description: wire.description,
-        ocr_text: wire.ocr_text,
-        vector_model: wire.vector_model,
-        vector: wire.vector,
-    }
-}
-
-fn table(wire: proto::Table) -> Table {
-    let rows = wire.rows.into_iter().map(|row| row.cells).collect();
-    Table { caption: wire.caption, columns: wire.columns, rows }
-}
-
 fn kind(wire: i32) -> Option<Kind> {
-    match proto::Kind::try_from(wire).ok()? {
-        proto::Kind::Unspecified => None,
-        proto::Kind::Knowledge => Some(Kind::Knowledge),
-        proto::Kind::Case => Some(Kind::Case),
-        proto::Kind::Preference => Some(Kind::Preference),
-        proto::Kind::Result => Some(Kind::Result),
-    }
+    proto::Kind::try_from(wire).ok()?.named()
 }
 
 fn origin(wire: i32) -> Option<Origin> {
-    match proto::Origin::try_from(wire).ok()? {
-        proto::Origin::Unspecified => None,
-        proto::Origin::Curator => Some(Origin::Curator),
-        proto::Origin::Person => Some(Origin::Person),
-        proto::Origin::Model => Some(Origin::Model),
-        proto::Origin::Tool => Some(Origin::Tool),
-        proto::Origin::File => Some(Origin::File),
-        proto::Origin::Web => Some(Origin::Web),
-    }
+    proto::Origin::try_from(wire).ok()?.named()
 }
 
 fn sense(wire: i32) -> Option<Sense> {
@@ -235,7 +168,7 @@ fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> A
     let question = Question {
         text: wire.text,
         conversation: wire.conversation,
-        entities: wire.entities.into_iter().map(entity).collect(),
+        entities: wire.entities.into_iter().map(Into::into).collect(),
         top_k: usize::try_from(wire.top_k).unwrap_or(usize::MAX),
         threshold: wire.threshold,
         as_of: None,

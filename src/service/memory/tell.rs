@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::memory::context::{Assembled, Detail};
 use crate::memory::explain::{Explained, Verdict};
 use crate::memory::{
-    Answered, Collection, Draft, Item, Kind, Layer, Origin, Pending, Recalled, Receipt,
-    Recollection, Run, Score, Sense, Stage, State, Stats, UpkeepDone, Version, Vote, Work,
+    Answered, Collection, Item, Layer, Pending, Recalled, Receipt, Recollection, Run, Score, Sense,
+    Stage, State, Stats, UpkeepDone, Version, Vote, Work,
 };
 use crate::proto::memory as proto;
 
@@ -26,39 +26,11 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn evidence(version: &Version) -> String {
-    format!("{}@{}", version.unit, version.seq)
-}
-
-impl From<Kind> for proto::Kind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Knowledge => Self::Knowledge,
-            Kind::Case => Self::Case,
-            Kind::Preference => Self::Preference,
-            Kind::Result => Self::Result,
-        }
-    }
-}
-
 impl From<Layer> for proto::Layer {
     fn from(layer: Layer) -> Self {
         match layer {
             Layer::Curated => Self::Curated,
             Layer::Notes => Self::Notes,
-        }
-    }
-}
-
-impl From<Origin> for proto::Origin {
-    fn from(origin: Origin) -> Self {
-        match origin {
-            Origin::Curator => Self::Curator,
-            Origin::Person => Self::Person,
-            Origin::Model => Self::Model,
-            Origin::Tool => Self::Tool,
-            Origin::File => Self::File,
-            Origin::Web => Self::Web,
         }
     }
 }
@@ -113,7 +85,7 @@ pub(super) fn receipt(receipt: Receipt) -> proto::Receipt {
         id: receipt.id,
         stage: proto::Stage::from(receipt.stage).into(),
         unit_id: stored.map(|(unit, _)| unit.to_string()).unwrap_or_default(),
-        evidence_id: stored.map(|(unit, seq)| format!("{unit}@{seq}")).unwrap_or_default(),
+        evidence_id: stored.map(|(unit, seq)| unit.evidence(*seq)).unwrap_or_default(),
         remarks: receipt.remarks,
         arrived: time(receipt.arrived),
         changed: time(receipt.changed),
@@ -122,13 +94,13 @@ pub(super) fn receipt(receipt: Receipt) -> proto::Receipt {
 
 /// A version of a unit.
 pub(super) fn unit(version: Version) -> proto::Unit {
-    let evidence_id = evidence(&version);
+    let evidence_id = version.evidence();
     let ended = version.ended;
     let by = ended.as_ref().and_then(|end| end.by.as_ref()).map(ToString::to_string);
     proto::Unit {
         unit_id: version.unit.to_string(),
         evidence_id,
-        draft: Some(draft(version.draft)),
+        draft: Some(version.draft.into()),
         layer: proto::Layer::from(version.layer).into(),
         owner: version.owner,
         state: proto::State::from(version.state).into(),
@@ -147,68 +119,6 @@ pub(super) fn unit(version: Version) -> proto::Unit {
         used: some_time(version.used),
         uses: version.uses,
     }
-}
-
-fn draft(draft: Draft) -> proto::Draft {
-    let metadata_json = match draft.metadata.is_empty() {
-        true => String::new(),
-        false => Value::Object(draft.metadata).to_string(),
-    };
-    proto::Draft {
-        collection: draft.collection,
-        source: draft.source,
-        source_id: draft.source_id,
-        source_time: draft.source_time.unwrap_or_default(),
-        kind: proto::Kind::from(draft.kind).into(),
-        origin: draft.origin.map_or(0, |origin| proto::Origin::from(origin).into()),
-        key: draft.key,
-        triggers: draft.triggers,
-        text: draft.text,
-        value: draft.value,
-        metadata_json,
-        valid_from: draft.valid_from.unwrap_or_default(),
-        valid_to: draft.valid_to.unwrap_or_default(),
-        entities: draft.entities.into_iter().map(entity).collect(),
-        facts: draft.facts.into_iter().map(fact).collect(),
-        place: draft.place.map(|place| proto::Place {
-            latitude: place.latitude,
-            longitude: place.longitude,
-            r#type: place.kind,
-        }),
-        images: draft.images.into_iter().map(image).collect(),
-        tables: draft.tables.into_iter().map(table).collect(),
-        group: draft.group,
-        position: draft.position,
-        speaker: draft.speaker,
-        derived_from: draft.derived_from.iter().map(ToString::to_string).collect(),
-        supersedes: draft.supersedes.map(|unit| unit.to_string()).unwrap_or_default(),
-    }
-}
-
-fn entity(entity: crate::memory::Entity) -> proto::Entity {
-    proto::Entity { kind: entity.kind, value: entity.value }
-}
-
-fn fact(fact: crate::memory::Fact) -> proto::Fact {
-    let crate::memory::Fact { entity, attribute, value, unit } = fact;
-    proto::Fact { entity, attribute, value, unit }
-}
-
-fn image(image: crate::memory::Image) -> proto::Image {
-    proto::Image {
-        uri: image.uri,
-        media_type: image.media_type,
-        sha256: image.sha256,
-        description: image.description,
-        ocr_text: image.ocr_text,
-        vector_model: image.vector_model,
-        vector: image.vector,
-    }
-}
-
-fn table(table: crate::memory::Table) -> proto::Table {
-    let rows = table.rows.into_iter().map(|cells| proto::table::Row { cells }).collect();
-    proto::Table { caption: table.caption, columns: table.columns, rows }
 }
 
 fn score(score: &Score) -> proto::Score {
@@ -303,7 +213,7 @@ pub(super) fn explained(told: Answered<Explained>) -> proto::ExplainResponse {
         failed: failed(recalled.failed),
         reading: Some(proto::explain_response::Reading {
             normal: asked.normal,
-            entities: asked.entities.into_iter().map(entity).collect(),
+            entities: asked.entities.into_iter().map(Into::into).collect(),
             words: asked.words,
             rewritten: asked.rewritten,
             times: asked.micros.into_iter().map(timed).collect(),
@@ -374,7 +284,7 @@ fn step(item: Item) -> proto::consolidate_response::Step {
             Work::Archive => "archive",
         }
         .to_owned(),
-        evidence_id: format!("{}@{}", item.unit, item.seq),
+        evidence_id: item.unit.evidence(item.seq),
         collection: item.collection,
         kept: item.kept.map(|unit| unit.to_string()).unwrap_or_default(),
         why: item.why,

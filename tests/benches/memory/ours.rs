@@ -69,29 +69,13 @@ fn draft(number: u64, row: &Row) -> Draft {
     let at = day(row.from);
     let metadata = Map::from_iter([("product_line".to_owned(), Value::from(row.line))]);
     Draft {
-        collection: COLLECTION.to_owned(),
-        source: "manual/all".to_owned(),
-        source_id: format!("u{number}"),
         source_time: Some(at.to_string()),
-        kind: Kind::Knowledge,
-        origin: None,
-        key: String::new(),
-        triggers: Vec::new(),
         text: row.text.clone(),
-        value: String::new(),
         metadata,
         valid_from: Some(at.to_string()),
         valid_to: (row.to != OPEN).then(|| day(row.to).to_string()),
         entities: vec![Entity { kind: "number".to_owned(), value: number_in(&row.text) }],
-        facts: Vec::new(),
-        place: None,
-        images: Vec::new(),
-        tables: Vec::new(),
-        group: String::new(),
-        position: None,
-        speaker: String::new(),
-        derived_from: Vec::new(),
-        supersedes: None,
+        ..Draft::new(COLLECTION, "manual/all", &format!("u{number}"), Kind::Knowledge)
     }
 }
 

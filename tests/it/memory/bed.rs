@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
-use crate::daemon::{BINARY, Daemon, Setup, eventually};
+use crate::daemon::{BINARY, Daemon, Setup, eventually, tokens};
 
 /// Tickets of all in the tenant; the line is mandatory.
 pub(super) const TICKETS: &str = r#"
@@ -82,17 +82,7 @@ impl Bed {
             ("rita", "acme", "reviewer"),
             ("stranger", "other", "reviewer"),
         ];
-        let (mut file, mut tokens) = (String::new(), Vec::new());
-        for (name, tenant, role) in people {
-            let made = Command::new(BINARY)
-                .args(["token", name, "--tenant", tenant, "--role", role])
-                .output()
-                .unwrap();
-            file.push_str(&String::from_utf8(made.stdout).unwrap());
-            let told = String::from_utf8(made.stderr).unwrap();
-            tokens.push((name, told.lines().last().unwrap().to_owned()));
-        }
-        std::fs::write(setup.folder.path().join("tokens.toml"), file).unwrap();
+        let tokens = tokens(setup.folder.path(), &people);
         let mut text = String::new();
         writeln!(text, "[admission.identity]\ntokens = \"tokens.toml\"\n{config}").unwrap();
         Self { daemon: setup.config(&text).start_unready().await, tokens }

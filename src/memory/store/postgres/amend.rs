@@ -3,21 +3,11 @@
 
 use deadpool_postgres::Transaction;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::row::{FOREVER, json, keep, kept, micros, moment, name, named, parse};
+use super::row::{FOREVER, json, keep, micros, moment, name, named, parse};
 use super::{Error, Link};
+use crate::memory::store::mark::Mark;
 use crate::memory::store::{Change, Run};
-use crate::memory::unit::{Ended, State, UnitId};
-
-/// All that can change of a version, as the journal keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    state: State,
-    ended: Option<Ended>,
-    conflicts: Vec<UnitId>,
-    remarks: Vec<String>,
-}
 
 /// Reads what can change, and when the version was recorded; nobody else changes it until the end.
 async fn known(step: &Transaction<'_>, seq: i64) -> Result<Option<(Mark, Timestamp)>, Error> {
@@ -64,21 +54,7 @@ pub(super) async fn amend(
         return Err(Error::Engine(format!("there is no version {}", change.seq)));
     };
     let before = json(&mark)?;
-    if let Some(state) = change.state {
-        mark.state = state;
-    }
-    if let Some(ended) = &change.ended {
-        mark.ended = ended.clone().map(|ended| {
-            let end = at.unwrap_or_else(|| kept(ended.at)).max(recorded);
-            Ended { at: end, ..ended }
-        });
-    }
-    for unit in &change.conflicts {
-        if !mark.conflicts.contains(unit) {
-            mark.conflicts.push(unit.clone());
-        }
-    }
-    mark.remarks.extend(change.remarks.iter().cloned());
+    mark.apply(change, at, recorded);
     put(step, change.seq, &mark).await?;
     Ok((before, json(&mark)?))
 }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
 use super::Error;
+pub(super) use crate::memory::store::mark::{kept, micros};
 use crate::memory::unit::{Ended, Place, Version};
 
 /// An instant out of its microseconds.
@@ -15,11 +16,6 @@ pub(super) fn moment(micros: i64) -> Result<Timestamp, Error> {
         place: "postgresql".to_owned(),
         reason: format!("{micros} is no instant: {error}"),
     })
-}
-
-/// An instant as the store keeps it.
-pub(super) fn kept(at: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(micros(at)).unwrap_or(at)
 }
 
 /// Stands for "never" among instants.
@@ -32,11 +28,6 @@ pub(super) const VERSION: &str = "SELECT v.seq, v.state, v.ending, v.remarks, v.
      u.used, u.uses, p.latitude, p.longitude, r.tenant FROM versions v \
      JOIN realms r ON r.id = v.realm LEFT JOIN uses u ON u.seq = v.seq \
      LEFT JOIN places p ON p.seq = v.seq WHERE ";
-
-/// Whole microseconds; what is finer is left off.
-pub(super) fn micros(at: Timestamp) -> i64 {
-    at.as_microsecond().saturating_sub(if at.subsec_nanosecond() % 1000 < 0 { 1 } else { 0 })
-}
 
 /// The server's text can hold every character but one: that one, and what marks it, are written as two.
 const MARK: char = '\u{10ffff}';

@@ -3,26 +3,17 @@
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 
+use super::super::mark::Mark;
 use super::super::{Change, Error, Vote};
 use super::entry::{Event, Vector};
 use super::fault::{Fault, json, parsed};
-use super::rows::{self, chunk_id, instant, is_of, kept, micros, name, named, packed, unit_id};
+use super::rows::{self, chunk_id, instant, is_of, micros, name, named, packed, unit_id};
 use super::settle::{TEXT, model_id};
 use super::vectors::Code;
 use super::words::Bag;
 use super::writer::Step;
-use crate::memory::{Ended, State, UnitId};
-
-/// All that can change of a version, as the journal keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    state: State,
-    ended: Option<Ended>,
-    conflicts: Vec<UnitId>,
-    remarks: Vec<String>,
-}
+use crate::memory::{Ended, UnitId};
 
 /// What a change needs to know of a version.
 struct Known {
@@ -86,21 +77,7 @@ pub(super) fn amend(
         return Err(Error::Engine(format!("there is no version {}", change.seq)).into());
     };
     let before = json(&mark)?;
-    if let Some(state) = change.state {
-        mark.state = state;
-    }
-    if let Some(ended) = &change.ended {
-        mark.ended = ended.clone().map(|ended| {
-            let end = at.unwrap_or_else(|| kept(ended.at)).max(recorded);
-            Ended { at: end, ..ended }
-        });
-    }
-    for unit in &change.conflicts {
-        if !mark.conflicts.contains(unit) {
-            mark.conflicts.push(unit.clone());
-        }
-    }
-    mark.remarks.extend(change.remarks.iter().cloned());
+    mark.apply(change, at, recorded);
     put(step, tenant, change.seq, &mark)?;
     Ok((before, json(&mark)?))
 }

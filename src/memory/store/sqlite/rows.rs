@@ -8,6 +8,7 @@ use serde::de::value::{Error as Misnamed, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, json, parsed};
+pub(super) use crate::memory::store::mark::{kept, micros};
 use crate::memory::{Draft, Ended, Trust, UnitId, Version};
 
 /// Chunks that a version can have.
@@ -24,19 +25,9 @@ pub(super) const SELECT: &str = "SELECT v.seq, v.unit, v.tenant, v.owner, v.laye
     v.latitude, v.longitude, v.digest, v.conflicts, v.remarks, v.draft, u.at, u.uses
     FROM version v LEFT JOIN used u ON u.seq = v.seq ";
 
-/// Whole microseconds; what is finer is left off.
-pub(super) fn micros(at: Timestamp) -> i64 {
-    at.as_microsecond().saturating_sub(if at.subsec_nanosecond() % 1000 < 0 { 1 } else { 0 })
-}
-
 /// An instant out of its column.
 pub(super) fn instant(micros: i64) -> Result<Timestamp, Fault> {
     Timestamp::from_microsecond(micros).map_err(|error| Fault::Broken(error.to_string()))
-}
-
-/// An instant as the store keeps it.
-pub(super) fn kept(at: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(micros(at)).unwrap_or(at)
 }
 
 /// The id of a chunk.

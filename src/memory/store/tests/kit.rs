@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::super::{
@@ -43,31 +43,9 @@ pub(super) fn at(text: &str) -> Timestamp {
 }
 
 pub(super) fn draft(text: &str) -> Draft {
-    Draft {
-        collection: COLLECTION.into(),
-        source: "manual/PX-200".into(),
-        source_id: uuid::Uuid::now_v7().to_string(),
-        source_time: None,
-        kind: Kind::Knowledge,
-        origin: None,
-        key: String::new(),
-        triggers: Vec::new(),
-        text: text.into(),
-        value: String::new(),
-        metadata: Map::new(),
-        valid_from: None,
-        valid_to: None,
-        entities: Vec::new(),
-        facts: Vec::new(),
-        place: None,
-        images: Vec::new(),
-        tables: Vec::new(),
-        group: String::new(),
-        position: None,
-        speaker: String::new(),
-        derived_from: Vec::new(),
-        supersedes: None,
-    }
+    let source_id = uuid::Uuid::now_v7().to_string();
+    let empty = Draft::new(COLLECTION, "manual/PX-200", &source_id, Kind::Knowledge);
+    Draft { text: text.into(), ..empty }
 }
 
 pub(super) fn version(text: &str) -> Version {
@@ -163,18 +141,8 @@ pub(super) async fn put_vector(store: &dyn Store, text: &str, model: &str, vecto
 
 /// What holds now, of everybody in the tenant.
 pub(super) fn scope() -> Scope {
-    Scope {
-        tenant: TENANT.into(),
-        collections: vec![Owned { collection: COLLECTION.into(), owner: None }],
-        as_of: at("2026-06-01T00:00:00Z"),
-        known_at: None,
-        kinds: Vec::new(),
-        filters: Vec::new(),
-        spot: None,
-        held: false,
-        quarantined: false,
-        archived: false,
-    }
+    let whole = Owned { collection: COLLECTION.into(), owner: None };
+    Scope::new(TENANT.into(), vec![whole], at("2026-06-01T00:00:00Z"))
 }
 
 pub(super) fn filter(field: &str, compare: crate::memory::Compare, value: Value) -> Filter {

@@ -178,18 +178,9 @@ impl Bench {
         as_of: &str,
         known_at: Option<jiff::Timestamp>,
     ) -> Vec<String> {
-        let scope = Scope {
-            tenant: "acme".into(),
-            collections: vec![Owned { collection: collection.into(), owner: None }],
-            as_of: as_of.parse().unwrap(),
-            known_at,
-            kinds: Vec::new(),
-            filters: Vec::new(),
-            spot: None,
-            held: false,
-            quarantined: false,
-            archived: false,
-        };
+        let whole = Owned { collection: collection.into(), owner: None };
+        let scope = Scope::new("acme".into(), vec![whole], as_of.parse().unwrap());
+        let scope = Scope { known_at, ..scope };
         let mut found = self.store.list(&scope, None, 100).await.unwrap();
         found.sort_by_key(|version| version.seq);
         found.into_iter().map(|version| version.draft.text).collect()
