@@ -21,14 +21,22 @@ pub(super) const PARCEL: &[&str] =
 pub(super) fn near(text: &[u8], at: usize, words: &[&str]) -> bool {
     let start = at.saturating_sub(WINDOW);
     let window = text.get(start..at).unwrap_or_default().to_ascii_lowercase();
-    let is_start = |found: usize| {
-        found
-            .checked_sub(1)
-            .and_then(|before| window.get(before))
-            .is_none_or(|byte| !byte.is_ascii_alphabetic())
-    };
+    let before = |found: usize| found.checked_sub(1).and_then(|before| text.get(before)).copied();
     words.iter().any(|word| {
         let mut places = window.windows(word.len()).enumerate();
-        places.any(|(found, piece)| piece == word.as_bytes() && is_start(found))
+        places.any(|(found, piece)| {
+            let found = start + found;
+            piece == word.as_bytes()
+                && before(found).is_none_or(|byte| !byte.is_ascii_alphabetic())
+                && !(before(found) == Some(b'[') && is_placeholder(text, found + word.len()))
+        })
     })
+}
+
+/// Whether what follows a word behind a bracket makes it a placeholder, such as `[PHONE_1]`, which
+/// tells of the value that it stands for and of none behind it.
+fn is_placeholder(text: &[u8], behind: usize) -> bool {
+    let Some([b'_', rest @ ..]) = text.get(behind..) else { return false };
+    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    length > 0 && rest.get(length) == Some(&b']')
 }

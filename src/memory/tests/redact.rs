@@ -292,6 +292,21 @@ fn value_under_a_secret_name_goes_whole() {
     assert_eq!(field("token_count", "correct horse"), "correct horse");
 }
 
+#[test]
+fn placeholder_announces_no_number_behind_it() {
+    let text = "+44 20 7946 0958+44 20 7946 09581380013(";
+    let redacted = redact(text, &Rules::default(), &mut Names::default()).text;
+    assert_eq!(redacted, "[PHONE_1]+44 20 7946 09581380013(");
+    let again = redact(&redacted, &Rules::default(), &mut Names::default()).text;
+    assert_eq!(again, redacted);
+    for text in ["[PHONE_1] 02162345678", "[phone_3f9a0c7b21de] 02162345678"] {
+        assert!(redact(text, &Rules::default(), &mut Names::default()).found.is_empty(), "{text}");
+    }
+    for text in ["phone_1] 02162345678", "[phone] 02162345678", "[phone_] 02162345678"] {
+        assert!(!redact(text, &Rules::default(), &mut Names::default()).found.is_empty(), "{text}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn only_what_was_found_changes(
