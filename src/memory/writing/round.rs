@@ -76,7 +76,9 @@ impl Inner {
         let batch = self.batch().await?;
         if batch.is_empty() {
             // What was erased while it waited is gone without having been worked on.
-            self.inbox.recount(self.parts.store.counts(None).await?.waiting);
+            if let Some(quiet) = self.inbox.quiet() {
+                self.inbox.recount(quiet, self.parts.store.counts(None).await?.waiting);
+            }
             return Ok(0);
         }
         let prepared = self.prepare(batch, failing).await?;

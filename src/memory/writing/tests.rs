@@ -2,6 +2,7 @@
 
 mod crash;
 mod flow;
+mod inbox;
 mod kit;
 mod lineage;
 mod refusals;
