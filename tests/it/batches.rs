@@ -184,8 +184,10 @@ async fn a_batch_with_anything_wrong_runs_nothing_and_tells_all_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_of_long_results_stays_within_what_a_client_allows_and_loses_nothing() {
     const BYTES: usize = 900_000;
-    let limits = ("sandbox/probe.toml", "output = \"64KiB\"", "output = \"1MiB\"");
-    let daemon = Setup::new().edit(limits.0, limits.1, limits.2).start().await;
+    let profile = "sandbox/probe.toml";
+    let setup = Setup::new().edit(profile, "output = \"64KiB\"", "output = \"1MiB\"");
+    // So much output takes its time where the machine has other work too.
+    let daemon = setup.edit(profile, "wall = \"2s\"", "wall = \"60s\"").start().await;
     let script = format!("yes 'line of a long result' | head -c {BYTES}");
     let mut calls: Vec<Entry> = (0..20)
         .map(|number| entry(&format!("n{number}"), "probe.sh", &json!({"script": script})))
