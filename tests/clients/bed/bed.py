@@ -13,6 +13,8 @@ what it started, and exits as the command did.
                          another authority
   SWITCHBOARD_TOKEN      of the caller `agent`
   SWITCHBOARD_APPROVER   a token of somebody who may approve what callers on the socket ask for
+  SWITCHBOARD_CURATOR    of the caller `eve`, who keeps what the organisation's memory holds
+  SWITCHBOARD_REVIEWER   of the caller `rita`, who decides what waits in the memory
   SWITCHBOARD_PID        the first daemon's process, to be ended by whoever wants to see it drain
   SWITCHBOARD_INSTANCE   the label of its containers
   MODEL_URL              address of the scripted model
@@ -133,6 +135,8 @@ class Bed:
         self._certify()
         self.token = self._token("agent", "agent")
         self.approver = self._token("boss", "approver")
+        self.curator = self._token("eve", "curator")
+        self.reviewer = self._token("rita", "reviewer")
         tls = (
             'certificate = "server.pem"\nkey = "server.key"\nclient_ca = "ca.pem"\n'
             "client_optional = true"
@@ -161,6 +165,8 @@ class Bed:
             f'[server]\nmetrics = "127.0.0.1:0"\n{server}\n{more}\n[policies]\nfolder = "policies"\n'
             f'[sandbox]\ninstance = "{self.instance}-{name}"\nimages = "{self.images}"\n'
             f'[ledger]\npath = "{name}.db"\n'
+            # The embedding model is not there for all.
+            '[memory.embedder]\nkind = "none"\n'
         )
         return self._stack.enter_context(Daemon(self.binary, self.folder, name, config))
 
@@ -194,6 +200,8 @@ class Bed:
             "SWITCHBOARD_PEM": str(self.folder),
             "SWITCHBOARD_TOKEN": self.token,
             "SWITCHBOARD_APPROVER": self.approver,
+            "SWITCHBOARD_CURATOR": self.curator,
+            "SWITCHBOARD_REVIEWER": self.reviewer,
             "SWITCHBOARD_PID": str(self.daemon.process.pid),
             "SWITCHBOARD_INSTANCE": f"{self.instance}-first",
             "MODEL_URL": self.model,

@@ -1,9 +1,11 @@
 // The client: one channel to a daemon, promises for calls, async iterators for streams.
+import type { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import {
   type CallOptions as RpcOptions,
   Client as Channel,
+  type ClientDuplexStream,
   type ClientReadableStream,
   type ClientUnaryCall,
   Metadata,
@@ -29,6 +31,7 @@ import type {
 } from "./core.js";
 import { CallFailed } from "./errors.js";
 import { type Event, eventFromWire } from "./events.js";
+import { Memory } from "./memories.js";
 import {
   type Message,
   type NativeAnswer,
@@ -78,6 +81,7 @@ export class Client {
   /** For services beside Switchboard's own, such as grpc.health.v1. */
   readonly channel: Channel;
   readonly approvals: Approvals;
+  readonly memory: Memory;
   readonly #token: Token | undefined;
   readonly #timeoutMs: number;
   readonly #attempts: number;
@@ -93,6 +97,7 @@ export class Client {
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#attempts = options.attempts ?? 5;
     this.approvals = new Approvals(this);
+    this.memory = new Memory(this);
   }
 
   close(): void {
@@ -332,6 +337,53 @@ export class Client {
     }
   }
 
+  /**
+   * Sends messages and gives the answers, as both come: no more is sent than the daemon reads. Leaving the
+   * loop early, or the signal, ends it.
+   */
+  async *exchange<Request extends object, Response extends object>(
+    method: Method<Request, Response>,
+    requests: AsyncIterable<Request>,
+    settings: RpcSettings,
+  ): AsyncGenerator<Response, void> {
+    const end = this.#end(settings);
+    const metadata = await this.#metadata(false);
+    settings.signal?.throwIfAborted();
+    const stream: ClientDuplexStream<Request, Response> = this.channel.makeBidiStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      metadata,
+      deadline(end),
+    );
+    const abort = () => stream.cancel();
+    settings.signal?.addEventListener("abort", abort, { once: true });
+    let wrong: unknown;
+    const sent = (async () => {
+      for await (const request of requests) {
+        if (stream.destroyed) return;
+        if (!stream.write(request)) {
+          await drained(stream);
+        }
+      }
+      stream.end();
+    })().catch((error: unknown) => {
+      wrong = error;
+      stream.cancel();
+    });
+    try {
+      yield* stream as AsyncIterable<Response>;
+      await sent;
+    } catch (error) {
+      settings.signal?.throwIfAborted();
+      if (wrong !== undefined) throw wrong;
+      throw failure(error, {});
+    } finally {
+      settings.signal?.removeEventListener("abort", abort);
+      stream.cancel();
+    }
+  }
+
   /** Milliseconds until a request is sent again; undefined when it must not be, or has no time. */
   pause(failed: CallFailed, attempt: number, end: number, again: Again): number | undefined {
     const unavailable = failed.code === status.UNAVAILABLE;
@@ -393,6 +445,18 @@ export class Client {
 /** Waits, or throws the signal's reason. */
 export async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
+}
+
+/** Waits until more can be written; the end of the stream ends the wait, too. */
+function drained(stream: EventEmitter): Promise<void> {
+  const events = ["drain", "close", "error", "end"];
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of events) stream.off(event, done);
+      resolve();
+    };
+    for (const event of events) stream.on(event, done);
+  });
 }
 
 function deadline(end: number): RpcOptions {

@@ -14,7 +14,47 @@ export type {
 } from "./core.js";
 export { CallFailed, type Violation } from "./errors.js";
 export type { Event } from "./events.js";
+export type {
+  Assembled,
+  Consolidated,
+  Decided,
+  Evidence,
+  Explained,
+  MemoryStats,
+  Recalled,
+  Receipt,
+  Refusal,
+  Review,
+  Stage,
+  Unit,
+  UnitState,
+  Written,
+} from "./evidence.js";
 export { type Json, parseJson, renderJson } from "./exact.js";
+export type {
+  ContextSettings,
+  Listing,
+  Memory,
+  Ready,
+  RecallSettings,
+  RememberSettings,
+} from "./memories.js";
+export type {
+  Asking,
+  Draft,
+  Entity,
+  Fact,
+  Filter,
+  Image,
+  Kind,
+  Picture,
+  Place,
+  Sense,
+  Spot,
+  Table,
+  UnitOrigin,
+  When,
+} from "./memory.js";
 export type { Message, NativeAnswer, NativeCall, NativeOptions, Provider, Reading } from "./native.js";
 export {
   approvalId,

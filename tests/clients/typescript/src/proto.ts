@@ -8,13 +8,19 @@ import type { BadRequest__Output } from "../generated/google/rpc/BadRequest.js";
 import type { ErrorInfo__Output } from "../generated/google/rpc/ErrorInfo.js";
 import type { RetryInfo__Output } from "../generated/google/rpc/RetryInfo.js";
 import type { Status__Output } from "../generated/google/rpc/Status.js";
+import type { MemoryServiceDefinition } from "../generated/switchboard/memory/v1/MemoryService.js";
 import type { PolicyServiceDefinition } from "../generated/switchboard/policy/v1/PolicyService.js";
 import type { Reply__Output } from "../generated/switchboard/tools/v1/Reply.js";
 import type { ToolServiceDefinition } from "../generated/switchboard/tools/v1/ToolService.js";
 
 // The same options as those of the generated types, in package.json.
 const loaded = loadSync(
-  ["switchboard/tools/v1/tools.proto", "switchboard/policy/v1/policy.proto", "status.proto"],
+  [
+    "switchboard/tools/v1/tools.proto",
+    "switchboard/policy/v1/policy.proto",
+    "switchboard/memory/v1/memory.proto",
+    "status.proto",
+  ],
   {
     includeDirs: [fileURLToPath(new URL("../proto", import.meta.url))],
     longs: Number,
@@ -29,6 +35,10 @@ export const Tools = loaded["switchboard.tools.v1.ToolService"] as unknown as To
 export const Policies = loaded[
   "switchboard.policy.v1.PolicyService"
 ] as unknown as PolicyServiceDefinition;
+
+export const Memories = loaded[
+  "switchboard.memory.v1.MemoryService"
+] as unknown as MemoryServiceDefinition;
 
 export const read = {
   status: reader<Status__Output>("google.rpc.Status"),

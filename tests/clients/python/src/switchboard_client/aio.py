@@ -14,6 +14,7 @@ from switchboard.tools.v1 import tools_pb2 as pb
 from switchboard.tools.v1 import tools_pb2_grpc
 
 from . import events
+from .aiomemories import AsyncMemory
 from .batches import Batch, Entry, OnFailure, batch_request
 from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
@@ -62,6 +63,7 @@ class AsyncClient(Core):
             else grpc.aio.insecure_channel(endpoint, options=self._options())
         )
         self.tools = tools_pb2_grpc.ToolServiceStub(self.channel)
+        self.memory = AsyncMemory(self)
 
     async def __aenter__(self) -> Self:
         return self

@@ -21,6 +21,7 @@ from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
 from .errors import CallFailed
 from .events import Event
+from .memories import Memory
 from .native import Message as NativeMessage
 from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
@@ -70,6 +71,7 @@ class Client(Core):
         self.tools = tools_pb2_grpc.ToolServiceStub(self.channel)
         self.policies = policy_pb2_grpc.PolicyServiceStub(self.channel)
         self.approvals = Approvals(self)
+        self.memory = Memory(self)
 
     def __enter__(self) -> Self:
         return self
