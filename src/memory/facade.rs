@@ -13,9 +13,9 @@ use super::explain::Explained;
 use super::recall::Recall;
 use super::upkeep::of_tenant;
 use super::{
-    Collections, Counts, Decision, Draft, End, Error, Filter, Kind, Outcome, Owned, Pending, Plan,
-    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store, StoreError,
-    UnitId, Version, Writing,
+    Collections, Counts, Decision, Draft, End, Error, Filter, Image, Kind, Outcome, Owned, Pending,
+    Plan, Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store,
+    StoreError, UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -114,6 +114,14 @@ impl Memory {
         answers.into_iter().map(answer).collect()
     }
 
+    /// Images of the draft's source, as the versions in force have them that the caller wrote itself.
+    pub(super) async fn images(&self, permit: &Permit, draft: &Draft) -> Result<Vec<Image>, Error> {
+        let caller = permit.caller();
+        let versions = self.inner.store.of_source(&caller.tenant, draft).await?;
+        let own = versions.into_iter().filter(|version| version.owner == caller.name);
+        Ok(own.flat_map(|version| version.draft.images).collect())
+    }
+
     /// What became of a write of the caller; waits until it is worked on, at most so long.
     pub async fn receipt(
         &self,
@@ -173,11 +181,10 @@ impl Memory {
         let unknown = || Error::unknown("unit", id);
         let (unit, seq) = named(id).ok_or_else(unknown)?;
         let versions = self.visible(permit, &unit).await?;
-        let wanted = versions.iter().find(|version| match seq {
-            Some(seq) => version.seq == seq,
-            // What was forgotten is found by those who name a version, or ask for the history.
-            None => history || !is_forgotten(version),
-        });
+        let wanted = match seq {
+            Some(seq) => versions.iter().find(|version| version.seq == seq),
+            None => current(&versions, history),
+        };
         let wanted = wanted.cloned().ok_or_else(unknown)?;
         Ok((wanted, if history { versions } else { Vec::new() }))
     }
@@ -368,6 +375,16 @@ fn owned(permit: &Permit) -> Vec<Owned> {
 fn only(permit: &Permit, verb: Verb) -> Result<(), Error> {
     let fits = permit.verb() == verb && !permit.grants().is_empty();
     if fits { Ok(()) } else { Err(Error::Forbidden(format!("you may not {}", verb.as_str()))) }
+}
+
+/// The version that stands for its unit, of all there are, newest first: the one in use, or one that
+/// waits, or the last there was. What was forgotten is found by those who name a version, or ask for the
+/// history.
+fn current(versions: &[Version], history: bool) -> Option<&Version> {
+    let open = || versions.iter().filter(|version| version.ended.is_none());
+    let used = |version: &&Version| matches!(version.state, State::Active | State::Archived);
+    let last = || versions.first().filter(|_| history || !versions.iter().any(is_forgotten));
+    open().find(used).or_else(|| open().next()).or_else(last)
 }
 
 fn is_forgotten(version: &Version) -> bool {

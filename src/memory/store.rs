@@ -316,6 +316,9 @@ pub enum Error {
         /// What was given.
         given: usize,
     },
+    /// This write cannot be kept, however often it is tried.
+    #[error("it cannot be kept: {0}")]
+    Unfit(String),
     /// Anything else that its engine says.
     #[error("the memory's store failed: {0}")]
     Engine(String),

@@ -38,7 +38,10 @@ impl Vision {
         let answer = self.post.send(&asked).await?;
         let text = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
         let text = text.map(str::trim).filter(|text| !text.is_empty());
-        let text = text.ok_or_else(|| "the vision model said nothing".to_owned())?;
+        let text = text.ok_or_else(|| {
+            let place = self.post.place();
+            format!("{place} answers without a text in `/choices/0/message/content`")
+        })?;
         Ok(text.chars().take(LONGEST).collect())
     }
 }

@@ -51,7 +51,7 @@ impl Memories {
         tasks: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        let images = Images::new(Arc::clone(&pipeline), desk.vision());
+        let images = Images::new(Arc::clone(&pipeline), desk.clone());
         Self { pipeline, desk, images, tasks, stop }
     }
 
@@ -90,7 +90,8 @@ impl MemoryService for Memories {
         let wait = asked.wait.then_some(LONGEST_WAIT);
         let (desk, images) = (self.desk.clone(), self.images.clone());
         let receipt = self.finish(span, async move {
-            let (draft, remarks) = Box::pin(images.read(&visit, draft, asked.images)).await?;
+            let read = Box::pin(images.read(&visit, draft, asked.images)).await;
+            let (draft, remarks) = read.map_err(|wrong| status::fields(&wrong))?;
             let answered = desk.remember(&visit, vec![draft], wait).await;
             let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let first = written.into_iter().next().ok_or_else(|| status::internal(""))?;

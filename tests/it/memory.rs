@@ -3,13 +3,17 @@
 
 mod bed;
 mod crash;
+mod embedder;
 mod faults;
+mod images;
+mod raw;
 mod rights;
+mod upstream;
 
 use serde_json::json;
 use switchboard::proto::memory::{
-    ContextRequest, ExplainRequest, ForgetRequest, GetReceiptRequest, GetRequest, ListRequest,
-    RecallRequest, RememberRequest, Stage, State, forget_request::What,
+    ContextRequest, Draft, ExplainRequest, ForgetRequest, GetReceiptRequest, GetRequest,
+    ListRequest, RecallRequest, RememberRequest, Stage, State, forget_request::What,
 };
 use tonic::Code;
 
@@ -106,7 +110,18 @@ async fn lists_contexts_and_explanations_tell_the_same_units() {
 async fn what_is_forgotten_is_hidden_and_what_is_erased_is_gone() {
     let bed = Bed::new().await;
     let mut agent = bed.client("agent").await;
+    bed.remember("agent", ticket("F-1", "The valve V9 sticks.")).await;
     let receipt = bed.remember("agent", ticket("F-1", "The valve V9 sticks when frozen.")).await;
+    // What came too late is history, and not what the unit says.
+    let early = Draft {
+        source_time: "2020-01-01".into(),
+        ..ticket("F-1", "The valve V9 is new and runs well.")
+    };
+    assert_eq!(bed.remember("agent", early).await.stage(), Stage::Outdated);
+    let id = receipt.unit_id.clone();
+    let now =
+        agent.get(GetRequest { id, history: false }).await.unwrap().into_inner().unit.unwrap();
+    assert_eq!(now.evidence_id, receipt.evidence_id);
     let forget = |erase| ForgetRequest { what: Some(What::UnitId(receipt.unit_id.clone())), erase };
     let done = agent.forget(forget(false)).await.unwrap().into_inner();
     assert_eq!((done.unit_id, done.versions), (receipt.unit_id.clone(), 1));

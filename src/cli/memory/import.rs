@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use prost::Message;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::mpsc;
@@ -22,6 +23,8 @@ use proto::remember_many_response::written::Outcome;
 const AHEAD: usize = 512;
 /// Units of one page of an export.
 const PAGE: u32 = 500;
+/// Bytes of a message, at most, as the proto file says.
+const MESSAGE: usize = 32 << 20;
 /// How long the daemon may hold back one answer, in milliseconds.
 const HOLD: u32 = 30_000;
 
@@ -148,22 +151,33 @@ async fn read(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice::<Draft>(&line) {
-            Ok(draft) => {
-                let draft = Some(draft.into());
-                let one = proto::RememberManyRequest { draft, images: Vec::new() };
+        match message(&line) {
+            Ok(one) => {
                 // The daemon's side tells why nothing more is taken.
                 if place.send(number).is_err() || send.send(one).await.is_err() {
                     return wrong;
                 }
             }
-            Err(error) => {
-                wrong.push(format!("line {number}: is no unit: {error}"));
+            Err(why) => {
+                wrong.push(format!("line {number}: {why}"));
                 if !go_on {
                     return wrong;
                 }
             }
         }
+    }
+}
+
+/// A line as it is sent. One that no message can hold would end the whole stream.
+fn message(line: &[u8]) -> Result<proto::RememberManyRequest, String> {
+    let draft: Draft =
+        serde_json::from_slice(line).map_err(|error| format!("is no unit: {error}"))?;
+    let one = proto::RememberManyRequest { draft: Some(draft.into()), images: Vec::new() };
+    match one.encoded_len() {
+        bytes if bytes > MESSAGE => Err(format!(
+            "has {bytes} bytes, and a message holds {MESSAGE}: cut it into units of one `group`"
+        )),
+        _ => Ok(one),
     }
 }
 

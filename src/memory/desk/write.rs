@@ -12,7 +12,7 @@ use super::record::digest;
 use super::{Answered, Desk, Error, Visit};
 use crate::mask;
 use crate::memory::facade::{Which, work};
-use crate::memory::{Draft, Error as Fault, Receipt};
+use crate::memory::{Draft, Error as Fault, Image, Receipt};
 use crate::policy::{Permit, Wish};
 
 impl Desk {
@@ -46,6 +46,18 @@ impl Desk {
             |written| json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() }),
         )
         .await
+    }
+
+    /// Images of the draft's source as an earlier write of the caller had them, redacted; `None` where
+    /// the caller may not write the draft, or the memory does not answer.
+    pub async fn images(&self, visit: &Visit, draft: &Draft) -> Option<Vec<Image>> {
+        let (memory, keepers) = (self.memory().ok()?, self.keepers().ok()?);
+        let work = work(draft, &self.collections())?;
+        let permit = keepers.permit_works(&visit.caller, BTreeSet::from([work.clone()]));
+        if !permit.admits(&work) {
+            return None;
+        }
+        memory.images(&permit, draft).await.ok()
     }
 
     /// What became of a write of the caller. It is nobody else's, so that no policy is asked, and

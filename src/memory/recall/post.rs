@@ -94,7 +94,7 @@ impl Post {
     }
 
     /// The endpoint without what could be secret in it.
-    fn place(&self) -> String {
+    pub(in crate::memory) fn place(&self) -> String {
         format!("{}{}", self.url.origin().ascii_serialization(), self.url.path(),)
     }
 

@@ -202,6 +202,15 @@ impl Recall {
             }
         }
         match last {
+            // It was the caller's own vector.
+            Some(StoreError::Dimensions { model, expected, given })
+                if !worked && matches!(&found.image, Some(Err(_))) =>
+            {
+                let reason = format!(
+                    "its vector has {given} numbers, and those of `{model}` here have {expected}"
+                );
+                Err(Error::Question { field: "image", reason })
+            }
             Some(error) if !worked => Err(error.into()),
             Some(_) | None => Ok(found),
         }

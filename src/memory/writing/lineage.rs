@@ -8,8 +8,8 @@ use crate::memory::collection::Collections;
 use crate::memory::fault::{Error, Violation};
 use crate::memory::gate::{Ruling, fold};
 use crate::memory::rights::Rights;
-use crate::memory::scope::Scope;
-use crate::memory::store::Ask;
+use crate::memory::scope::{Owned, Scope};
+use crate::memory::store::{Ask, Error as StoreError};
 use crate::memory::unit::{Draft, Layer, Origin, State, UnitId, Version};
 
 /// Units that are looked at for one that says the same.
@@ -48,6 +48,7 @@ impl Inner {
                 None => wrong.push(unseen("/supersedes".to_owned(), unit)),
             }
         }
+        wrong.extend(self.lengths(rights, draft).await?);
         if !wrong.is_empty() {
             return Err(Error::Refused(wrong));
         }
@@ -56,6 +57,29 @@ impl Inner {
             self.echo(rights, collections, draft).await?;
         }
         Ok(())
+    }
+
+    /// Vectors of images that are not as long as those of the same model here.
+    async fn lengths(&self, rights: &Rights, draft: &Draft) -> Result<Vec<Violation>, Error> {
+        let mut wrong = Vec::new();
+        for (at, image) in draft.images.iter().enumerate() {
+            if image.vector.is_empty() {
+                continue;
+            }
+            let owned = vec![Owned { collection: draft.collection.clone(), owner: None }];
+            let scope = Scope::new(rights.caller.tenant.clone(), owned, self.clock.now());
+            let asked = (image.vector_model.clone(), image.vector.clone());
+            let ask = Ask { image: Some(asked), limit: 1, ..Ask::default() };
+            let found = self.parts.store.search(&scope, &ask).await?.image;
+            if let Some(Err(StoreError::Dimensions { model, expected, given })) = found {
+                let message = format!(
+                    "has {given} numbers, and the vectors of `{model}` here have {expected}; send \
+                     it as that model gives it, or under another `vector_model`"
+                );
+                wrong.push(Violation::new(format!("/images/{at}/vector"), message));
+            }
+        }
+        Ok(wrong)
     }
 
     /// The version of a unit that the caller may be told of.
@@ -104,7 +128,14 @@ impl Inner {
                 == (&draft.collection, &draft.source, &draft.source_id)
                 || draft.supersedes.as_ref() == Some(&version.unit)
         };
-        let equal = |version: &&Version| !itself(version) && self::said(&version.draft) == said;
+        let pictured = |version: &Version| {
+            let has =
+                |sha256: &String| version.draft.images.iter().any(|one| one.sha256 == *sha256);
+            draft.images.iter().all(|image| has(&image.sha256))
+        };
+        let equal = |version: &&Version| {
+            !itself(version) && self::said(&version.draft) == said && pictured(version)
+        };
         match versions.iter().find(equal) {
             Some(version) => Err(Error::Known { unit: version.unit.to_string() }),
             None => Ok(()),

@@ -39,7 +39,11 @@ pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepa
 }
 
 fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
-    let judgement = judge(&words(draft), origin);
+    let mut judgement = judge(&words(draft), origin);
+    if !judgement.hold {
+        // Whoever brings an image: what it says was read by a tool, and may state and not ask.
+        judgement = judge(&pictured(draft), origin.max(Origin::Tool));
+    }
     if !judgement.hold {
         return Vec::new();
     }
@@ -51,6 +55,13 @@ fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
         found.push("reads like instructions to a model".to_owned());
     }
     found
+}
+
+/// What is written and shown on the images of a draft.
+fn pictured(draft: &Draft) -> String {
+    let images = draft.images.iter();
+    let texts = images.flat_map(|one| [one.description.as_str(), &one.ocr_text]);
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Every text of a draft that a model may come to read.

@@ -84,25 +84,35 @@ impl Inner {
         let prepared = self.prepare(batch, failing).await?;
         let made = self.embed(&prepared).await?;
         let _order = self.order.lock().await;
-        let mut ended = 0;
         match self.settle(&prepared, &made).await {
-            Ok(()) => ended += prepared.len(),
+            Ok(()) => Ok(prepared.len()),
             // One that cannot be stored must not keep the others.
-            Err(Error::Engine(_) | Error::Dimensions { .. }) => {
-                for one in &prepared {
-                    let alone = std::slice::from_ref(one);
-                    match self.settle(alone, &Made::default()).await {
-                        Ok(()) => {
-                            failing.remove(&one.write.receipt);
-                        }
-                        Err(error) => self.blame(&one.write, &error, failing).await?,
-                    }
-                    ended += 1;
-                }
-            }
-            Err(error) => return Err(error),
+            Err(error) if is_of_one(&error) => self.one_by_one(&prepared, failing).await,
+            Err(error) => Err(error),
         }
-        Ok(ended)
+    }
+
+    /// Each write of a batch alone; an error where one is to be tried again. They are of different
+    /// units, so that none has to wait for another.
+    async fn one_by_one(
+        &self,
+        prepared: &[Prepared],
+        failing: &mut Failing,
+    ) -> Result<usize, Error> {
+        let mut waits = None;
+        for one in prepared {
+            match self.settle(std::slice::from_ref(one), &Made::default()).await {
+                Ok(()) => drop(failing.remove(&one.write.receipt)),
+                Err(error) if is_of_one(&error) => {
+                    if !self.blame(&one.write, &error, failing).await? {
+                        waits = Some(error);
+                    }
+                }
+                // No write's fault, such as a full disk.
+                Err(error) => return Err(error),
+            }
+        }
+        waits.map_or(Ok(prepared.len()), Err)
     }
 
     /// What is worked on next: of each source id the first that waits.
@@ -158,7 +168,9 @@ impl Inner {
                 Some(one) => prepared.extend(one),
                 None => {
                     let error = Error::Engine("it could not be read".to_owned());
-                    self.blame(write, &error, failing).await?;
+                    if !self.blame(write, &error, failing).await? {
+                        return Err(error);
+                    }
                 }
             }
         }
@@ -213,17 +225,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Counts a failure; one too many, and the write is refused with the reason.
+    /// Counts a failure; one too many, and the write is refused with the reason. Whether it is.
     async fn blame(
         &self,
         write: &Write,
         error: &Error,
         failing: &mut Failing,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let count = failing.entry(write.receipt.clone()).or_default();
         *count += 1;
-        if *count < FAILURES {
-            return Err(error.clone());
+        // What does not fit does not fit, however often it is tried.
+        if *count < FAILURES && matches!(error, Error::Engine(_)) {
+            return Ok(false);
         }
         tracing::error!(receipt = write.receipt, %error, "a write cannot be stored and is set aside");
         let settled = Settlement {
@@ -237,7 +250,7 @@ impl Inner {
         self.parts.store.settle(vec![settled]).await?;
         failing.remove(&write.receipt);
         self.ended([&write.draft], &[Stage::Refused]);
-        Ok(())
+        Ok(true)
     }
 
     fn ended<'d>(&self, drafts: impl IntoIterator<Item = &'d Draft>, stages: &[Stage]) {
@@ -248,6 +261,11 @@ impl Inner {
         }
         self.settled.send_modify(|count| *count += 1);
     }
+}
+
+/// Whether an error can be of one write of a batch.
+const fn is_of_one(error: &Error) -> bool {
+    matches!(error, Error::Engine(_) | Error::Dimensions { .. } | Error::Unfit(_))
 }
 
 /// `None` where it panicked.

@@ -132,7 +132,7 @@ fn of_store(error: &StoreError) -> Status {
         | StoreError::Damaged { .. }
         | StoreError::Down(_)
         | StoreError::Closed => unavailable(&message),
-        StoreError::Dimensions { .. } | StoreError::Engine(_) => {
+        StoreError::Dimensions { .. } | StoreError::Unfit(_) | StoreError::Engine(_) => {
             tracing::error!(%error, "the memory's store failed");
             with_details(Grpc::Internal, "internal fault; the log has it", vec![reason("INTERNAL")])
         }

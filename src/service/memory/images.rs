@@ -1,32 +1,39 @@
 //! Images that come along with a draft: bytes in, text and description by tools of this daemon out. The
-//! bytes are not kept; what cannot be read is stored without, and a remark says so.
+//! bytes are not kept; what cannot be read is stored without, and a remark says so. Nothing is read for
+//! who may not write the draft.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
-use tonic::Status;
 
-use super::{proto, status};
+use super::proto;
 use crate::call::{Call, File, MAX_FILES_BYTES};
-use crate::memory::{Draft, Image, Vision, Visit};
+use crate::memory::{Desk, Draft, Image, Vision, Visit};
 use crate::pipeline::Pipeline;
 
 /// The tool that reads text.
 const OCR: &str = "image.ocr";
 /// Images of one draft.
 const MOST: usize = 16;
+/// Bytes of one reading; a draft may have no more in one text of an image.
+const LONGEST: usize = 64 << 10;
 
 /// Reads images.
 #[derive(Debug, Clone)]
 pub(super) struct Images {
     pipeline: Arc<Pipeline>,
+    desk: Desk,
     vision: Option<Arc<Vision>>,
 }
 
+/// Fields of a message that are wrong, each with what is.
+pub(super) type Wrong = Vec<(String, String)>;
+
 impl Images {
-    pub(super) fn new(pipeline: Arc<Pipeline>, vision: Option<Arc<Vision>>) -> Self {
-        Self { pipeline, vision }
+    pub(super) fn new(pipeline: Arc<Pipeline>, desk: Desk) -> Self {
+        let vision = desk.vision();
+        Self { pipeline, desk, vision }
     }
 
     /// The draft, with what is written and shown on its images; and what could not be read.
@@ -35,34 +42,77 @@ impl Images {
         visit: &Visit,
         mut draft: Draft,
         images: Vec<proto::ImageFile>,
-    ) -> Result<(Draft, Vec<String>), Status> {
-        let length = |image: &proto::ImageFile| u64::try_from(image.content.len());
-        let bytes: u64 = images.iter().map(|image| length(image).unwrap_or(u64::MAX)).sum();
-        if images.len() > MOST || bytes > MAX_FILES_BYTES {
-            let what = format!("has more than {MOST} images, or {MAX_FILES_BYTES} bytes of them");
-            return Err(status::malformed(&[("images", what)]));
+    ) -> Result<(Draft, Vec<String>), Wrong> {
+        if images.is_empty() {
+            return Ok((draft, Vec::new()));
         }
+        fits(&images)?;
+        // Who may not write it is answered by the desk; a model outside sees nothing of it.
+        let Some(known) = self.desk.images(visit, &draft).await else {
+            return Ok((draft, Vec::new()));
+        };
         let mut remarks = Vec::new();
         for (at, image) in images.into_iter().enumerate() {
-            let file = file(image.content).await?;
-            let (text, shown) = tokio::join!(self.text(visit, &file), self.shown(&file));
-            let mut known = |what: &str, read: Result<String, String>| {
-                read.unwrap_or_else(|why| {
-                    remarks.push(format!("image {at}: {what}: {why}"));
-                    String::new()
-                })
-            };
+            let proto::ImageFile { uri, content, vector_model, vector } = image;
+            let file = file(content).await?;
+            let known = known.iter().find(|one| one.sha256 == file.facts.sha256);
+            let (ocr_text, description) = self.words(visit, (at, &file), known, &mut remarks).await;
+            let (media_type, sha256) = (file.facts.media_type, file.facts.sha256);
             draft.images.push(Image {
-                uri: image.uri,
-                media_type: file.facts.media_type,
-                sha256: file.facts.sha256,
-                ocr_text: known("its text was not read", text),
-                description: known("what it shows was not described", shown),
-                vector_model: image.vector_model,
-                vector: image.vector,
+                uri,
+                media_type,
+                sha256,
+                description,
+                ocr_text,
+                vector_model,
+                vector,
             });
         }
         Ok((draft, remarks))
+    }
+
+    /// Text and description of one image. What an earlier write of it had read is not read again: the
+    /// same import makes no new version, and none that says less.
+    async fn words(
+        &self,
+        visit: &Visit,
+        (at, file): (usize, &File),
+        known: Option<&Image>,
+        remarks: &mut Vec<String>,
+    ) -> (String, String) {
+        if !file.facts.media_type.starts_with("image/") {
+            let what = &file.facts.media_type;
+            remarks.push(format!("image {at}: is no image but `{what}`: only its digest is kept"));
+            return Default::default();
+        }
+        let had = |part: fn(&Image) -> &String| known.map(part).filter(|text| !text.is_empty());
+        let text = async {
+            match had(|one| &one.ocr_text) {
+                Some(text) => Ok(text.clone()),
+                None => self.text(visit, file).await,
+            }
+        };
+        let shown = async {
+            match had(|one| &one.description) {
+                Some(text) => Ok(text.clone()),
+                None => self.shown(file).await,
+            }
+        };
+        let (text, shown) = tokio::join!(text, shown);
+        let mut read = |what: &str, read: Result<String, String>| match read {
+            Ok(text) => {
+                let (text, whole) = tidy(&text);
+                if !whole {
+                    remarks.push(format!("image {at}: {what} has over {LONGEST} bytes and is cut"));
+                }
+                text
+            }
+            Err(why) => {
+                remarks.push(format!("image {at}: {what} is missing: {why}"));
+                String::new()
+            }
+        };
+        (read("its text", text), read("its description", shown))
     }
 
     /// What an image shows, by the model that sees; nothing where none is configured.
@@ -90,8 +140,30 @@ impl Images {
     }
 }
 
+/// Whether there are not too many.
+fn fits(images: &[proto::ImageFile]) -> Result<(), Wrong> {
+    let length = |image: &proto::ImageFile| u64::try_from(image.content.len());
+    let bytes: u64 = images.iter().map(|image| length(image).unwrap_or(u64::MAX)).sum();
+    let what = if images.len() > MOST {
+        format!("has {} images, at most {MOST} are taken", images.len())
+    } else if bytes > MAX_FILES_BYTES {
+        format!("has {bytes} bytes, at most {MAX_FILES_BYTES} are taken")
+    } else {
+        return Ok(());
+    };
+    Err(vec![("images".to_owned(), format!("{what}; send the others in units of one `group`"))])
+}
+
+/// A reading without the characters that no draft has, and whether that is all of it.
+fn tidy(text: &str) -> (String, bool) {
+    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
+    let end = text.floor_char_boundary(LONGEST);
+    let kept = text.get(..end).unwrap_or_default();
+    (kept.chars().map(plain).collect::<String>().trim().to_owned(), end == text.len())
+}
+
 /// The image as a file; its digest takes some milliseconds a MiB.
-async fn file(content: Bytes) -> Result<File, Status> {
+async fn file(content: Bytes) -> Result<File, Wrong> {
     let made = tokio::task::spawn_blocking(move || File::new("image", "", content)).await;
-    made.map_err(|_lost| status::internal(""))
+    made.map_err(|_lost| vec![("images".to_owned(), "could not be looked at".to_owned())])
 }

@@ -72,8 +72,11 @@ impl Memories {
             for draft in batch {
                 match draft {
                     Ok(draft) => came.push(draft),
-                    // What came before it is taken.
-                    Err(status) => ended = Some(status),
+                    // What came before it is taken; what stands behind it is no message any more.
+                    Err(status) => {
+                        ended = Some(status);
+                        break;
+                    }
                 }
             }
             if !came.is_empty() {
@@ -145,7 +148,11 @@ impl Memories {
         let mut slots: Vec<Option<Became>> = Vec::with_capacity(came.len());
         let mut drafts = Vec::with_capacity(came.len());
         for one in came {
-            match one {
+            let read = match one {
+                Ok((draft, images)) => Box::pin(self.images.read(visit, draft, images)).await,
+                Err(wrong) => Err(wrong),
+            };
+            match read {
                 Ok(draft) => {
                     slots.push(None);
                     drafts.push(draft);
@@ -153,11 +160,6 @@ impl Memories {
                 Err(wrong) => slots.push(Some(Err(fault::malformed(&wrong)))),
             }
         }
-        let mut read = Vec::with_capacity(drafts.len());
-        for (draft, images) in drafts {
-            read.push(Box::pin(self.images.read(visit, draft, images)).await?);
-        }
-        let mut drafts = read;
         while !drafts.is_empty() {
             let sent = drafts.iter().map(|(draft, _)| draft.clone()).collect();
             let answered = self.desk.remember(visit, sent, None).await;

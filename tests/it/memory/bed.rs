@@ -196,3 +196,11 @@ pub(super) fn evidence(found: &RecallResponse) -> Vec<String> {
 pub(super) fn reason(status: &Status) -> String {
     status.get_details_error_info().map(|info| info.reason).unwrap_or_default()
 }
+
+/// The fields that a status names.
+pub(super) fn fields(status: &Status) -> Vec<String> {
+    let details = status.get_details_bad_request();
+    details
+        .map(|bad| bad.field_violations.into_iter().map(|one| one.field).collect())
+        .unwrap_or_default()
+}

@@ -4,23 +4,22 @@
 use serde_json::json;
 use switchboard::proto::memory::remember_many_response::written::Outcome;
 use switchboard::proto::memory::{
-    Draft, Question, RecallRequest, RememberManyRequest, Sense, Stage,
+    Draft, GetReceiptRequest, Question, RecallRequest, RememberManyRequest, RememberRequest, Sense,
+    Stage, StatsRequest,
 };
 use tokio_stream::StreamExt;
-use tonic::{Code, Status};
+use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 
-use super::bed::{Bed, PLAIN, asked, reason, ticket};
+use super::bed::{Bed, PLAIN, asked, fields, reason, ticket};
 use crate::daemon::{code, http};
 
-fn fields(status: &Status) -> Vec<String> {
-    let details = status.get_details_bad_request();
-    details
-        .map(|bad| bad.field_violations.into_iter().map(|one| one.field).collect())
-        .unwrap_or_default()
+/// A store at this path.
+fn at(path: &std::path::Path) -> String {
+    format!("{PLAIN}[memory.store]\nkind = \"sqlite\"\npath = \"{}\"\n", path.display())
 }
 
 async fn health(bed: &Bed) -> ServingStatus {
@@ -146,7 +145,7 @@ async fn a_damaged_file_leaves_tools_running_and_the_memory_says_why() {
     for (at, byte) in bytes.iter_mut().enumerate().skip(100) {
         *byte = u8::try_from(at % 251).unwrap();
     }
-    std::fs::write(&file, bytes).unwrap();
+    std::fs::write(&file, &bytes).unwrap();
     for rest in ["-wal", "-shm"] {
         // They are gone after a clean end.
         drop(std::fs::remove_file(bed.daemon.folder().join(format!("ledger.db.memory{rest}"))));
@@ -158,7 +157,11 @@ async fn a_damaged_file_leaves_tools_running_and_the_memory_says_why() {
         (refused.code(), reason(&refused)),
         (Code::Unavailable, "MEMORY_UNAVAILABLE".into())
     );
-    assert!(refused.message().contains("damaged"), "{refused:?}");
+    let path = file.display().to_string();
+    for part in ["damaged", path.as_str(), "nothing in it was changed", ".recover", "a backup"] {
+        assert!(refused.message().contains(part), "{part}: {refused:?}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), bytes, "nothing was overwritten");
     assert_eq!(health(&bed).await, ServingStatus::NotServing);
     let (status, text) = http(&format!("http://{}/readyz", bed.daemon.address("metrics"))).await;
     assert!(status == 200 && text.contains("memory: "), "{status} {text}");
@@ -167,14 +170,108 @@ async fn a_damaged_file_leaves_tools_running_and_the_memory_says_why() {
     call.metadata_mut().insert("authorization", token.parse().unwrap());
     let reply = bed.daemon.client().await.call(call).await.unwrap().into_inner().reply.unwrap();
     assert_eq!(code(&crate::daemon::parsed(&reply)), "SUCCESS");
+    // Moved away, and the daemon told to look again: a new file takes its place.
+    std::fs::rename(&file, file.with_extension("kept")).unwrap();
+    bed.daemon.signal("HUP");
+    bed.open().await;
+    assert!(bed.try_recall("agent", "gate").await.unwrap().hits.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_none_of_ours_is_left_as_it_is() {
+    let own = tempfile::TempDir::new().unwrap();
+    let path = own.path().join("letter.txt");
+    let letter = "Dear all, this is a letter and no database. ".repeat(500);
+    std::fs::write(&path, &letter).unwrap();
+    let bed = Bed::unopened(&at(&path), |setup| setup).await;
+    bed.daemon.log_line(0, "the memory cannot be opened");
+    let refused = bed.try_recall("agent", "letter").await.unwrap_err();
+    assert_eq!(reason(&refused), "MEMORY_UNAVAILABLE", "{refused:?}");
+    for part in ["letter.txt", "is no database: name another file, or move this one away"] {
+        assert!(refused.message().contains(part), "{part}: {refused:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), letter);
+}
+
+/// A disk of its own; only root can have one.
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    fn mount(size: &str) -> Option<Self> {
+        let folder = tempfile::TempDir::new().unwrap();
+        let made = mount(&format!("size={size}"), folder.path());
+        made.then_some(Self(folder))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ended = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+fn mount(options: &str, at: &std::path::Path) -> bool {
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(at);
+    mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_writes_and_loses_none() {
+    let Some(disk) = Disk::mount("3m") else {
+        eprintln!("only root can have a disk of its own: not tried");
+        return;
+    };
+    let path = disk.0.path().join("small.memory");
+    let bed = Bed::with(&at(&path), |setup| setup).await;
+    let (mut kept, mut refused) = (Vec::new(), None);
+    for number in 0..3000 {
+        let text = format!("Report {number} of the press. {}", "It was quiet. ".repeat(300));
+        let asked = RememberRequest {
+            draft: Some(ticket(&format!("D-{number}"), &text)),
+            ..RememberRequest::default()
+        };
+        match bed.client("agent").await.remember(asked).await {
+            Ok(receipt) => kept.push(receipt.into_inner().id),
+            Err(status) => {
+                refused = Some(status);
+                break;
+            }
+        }
+    }
+    let refused = refused.unwrap();
+    assert_eq!(
+        (refused.code(), reason(&refused)),
+        (Code::ResourceExhausted, "MEMORY_FULL".into()),
+        "{refused:?}"
+    );
+    for part in ["small.memory", "free space, forget units, or raise it"] {
+        assert!(refused.message().contains(part), "{part}: {refused:?}");
+    }
+    assert!(refused.get_details_retry_info().is_some());
+    // It goes on answering from what it has.
+    let found = bed.try_recall("agent", "Report 0 of the press").await.unwrap();
+    assert!(!found.hits.is_empty() && found.failed.is_empty(), "{found:?}");
+
+    // With room again, all that was acknowledged comes to its end, and more is taken.
+    assert!(mount("remount,size=64m", disk.0.path()));
+    let mut client = bed.client("agent").await;
+    for id in &kept {
+        let asked = GetReceiptRequest { receipt_id: id.clone(), wait_ms: 60_000 };
+        let receipt = client.get_receipt(asked).await.unwrap().into_inner();
+        assert_eq!(receipt.stage(), Stage::Stored, "{receipt:?}");
+    }
+    let more = bed.remember("agent", ticket("D-more", "There is room again.")).await;
+    assert_eq!(more.stage(), Stage::Stored);
+    let stats = client.stats(StatsRequest {}).await.unwrap().into_inner();
+    assert_eq!((stats.units, stats.waiting), (kept.len() as u64 + 1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_daemons_cannot_have_one_file() {
     let shared = tempfile::TempDir::new().unwrap();
     let path = shared.path().join("shared.memory");
-    let config =
-        format!("{PLAIN}[memory.store]\nkind = \"sqlite\"\npath = \"{}\"\n", path.display());
+    let config = at(&path);
     let bed = Bed::unopened(&config, |setup| setup).await;
     bed.open().await;
     bed.remember("agent", ticket("H-1", "The hoist H1 slips.")).await;

@@ -16,6 +16,8 @@ use crate::memory::{Chunk, Version};
 /// What a model's vectors are of, as its row says.
 pub(super) const TEXT: &str = "text";
 pub(super) const IMAGE: &str = "image";
+/// Numbers of models that are kept for those of texts.
+const OWN: i64 = 32;
 
 /// Puts writes into the inbox; one whose receipt is known already is not taken twice.
 pub(super) fn accept(step: &Step<'_>, writes: &[Write]) -> Result<(), Fault> {
@@ -204,6 +206,12 @@ pub(super) fn model_id(
         "SELECT coalesce(min(id) + 1, 0) FROM (SELECT -1 AS id UNION ALL SELECT id FROM model)
         WHERE id + 1 NOT IN (SELECT id FROM model)";
     let id: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+    // Callers name the models of images. They must not take the last number from the embedder, and one
+    // write too many must be set aside and not wait for room that never comes.
+    if what == IMAGE && id >= MODELS - OWN {
+        let reason = "it has image vectors of too many models: name one that it has".to_owned();
+        return Err(Error::Unfit(reason).into());
+    }
     if id >= MODELS {
         let reason = format!("it holds vectors of {MODELS} models: remove those of some");
         return Err(Error::Full(reason).into());
