@@ -1,11 +1,17 @@
 //! What connections share that this program opens to a URL of its configuration: whether it names this
-//! machine, and TLS by the machine's own roots. Connects to nothing.
+//! machine, TLS by the machine's own roots, and endpoints that JSON is posted to with a key.
+
+mod dial;
+mod key;
+mod outlet;
 
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use url::{Host, Url};
+
+pub use outlet::{Address, Answer, Lost, Outlet, Wrong};
 
 /// A name that stands for this machine, whatever a name server says (RFC 6761, 6.3).
 pub const LOCAL: &str = "localhost";

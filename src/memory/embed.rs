@@ -6,11 +6,9 @@ mod calibration;
 mod center;
 mod charmap;
 mod config;
-mod dial;
 mod engine;
 mod error;
 mod folder;
-mod key;
 mod local;
 mod normal;
 mod pieces;
@@ -56,13 +54,21 @@ pub trait Embedder: Send + Sync + Debug {
     /// counted in `switchboard_memory_embed_cut_total`. All or nothing: an error is of all texts.
     async fn embed(&self, role: Role, texts: &[String]) -> Result<Vec<Vec<f32>>, Error>;
 
+    /// Whether the model is being read at this moment, so that vectors come later than usual.
+    fn is_loading(&self) -> bool {
+        false
+    }
+
+    /// Begins to read a model that is read at its first use; returns at once.
+    fn warm(&self) {}
+
     /// A cosine of this model as a score from 0 to 1 that is comparable between models: 0.35 is
     /// where a text begins to be about what the question asks. Never falls as the cosine rises.
     fn calibrate(&self, cosine: f32) -> f32;
 }
 
-/// Opens the embedder that is configured; `None` where there is to be none. Files
-/// of keys are read on `tasks`. Blocks for as long as a model in this process takes to load.
+/// Opens the embedder that is configured; `None` where there is to be none. Files of keys are read on
+/// `tasks`. A model in this process is read at its first use, since it fills much memory.
 pub fn open(config: &Config, tasks: &TaskTracker) -> Result<Option<Arc<dyn Embedder>>, Error> {
     match (config.kind, &config.endpoint) {
         (Kind::None, _) => Ok(None),

@@ -11,7 +11,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-pub use ring::{Ring, touch};
+pub use ring::Ring;
 
 /// Degrees north and degrees east.
 pub type Point = (f64, f64);
@@ -119,18 +119,6 @@ pub fn around((latitude, longitude): Point, metres: f64) -> Vec<Bounds> {
     };
     let half = half.to_degrees() * (1.0 + 1e-12) + MARGIN;
     cut((south, north), (longitude - half, longitude + half))
-}
-
-/// The nearest others of a point, nearest first, none more than `metres` away: those adjacent to it.
-/// The point itself, where it is among the others, is one of them at distance 0.
-pub fn adjacent<T>(from: Point, others: Vec<(T, Point)>, metres: f64) -> Vec<(T, f64)> {
-    let mut near: Vec<(T, f64)> = others
-        .into_iter()
-        .map(|(what, point)| (what, self::metres(from, point)))
-        .filter(|(_, distance)| *distance <= metres)
-        .collect();
-    near.sort_by(|(_, left), (_, right)| left.total_cmp(right));
-    near
 }
 
 /// Boxes of a range of longitudes that can reach beyond the 180th meridian, on either side.

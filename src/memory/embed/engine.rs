@@ -33,8 +33,9 @@ const INPUTS: [(&str, Input); 3] =
     [("input_ids", Input::Ids), ("attention_mask", Input::Mask), ("token_type_ids", Input::Types)];
 
 impl Engine {
-    /// Loads what is in a folder and tries it out.
+    /// Checks and loads what is in a folder, and tries it out.
     pub(super) fn load(folder: Folder) -> Result<Self, Error> {
+        folder.check()?;
         let broken = |file: &str, why: &dyn std::fmt::Display| {
             folder.wrong(&format!("`{file}` cannot be used: {why}"))
         };
@@ -59,11 +60,6 @@ impl Engine {
         let tried = engine.run(&pool(), Role::Query, &[engine.tokens(Role::Query, "1")]);
         tried.map_err(|error| engine.folder.wrong(&error.to_string()))?;
         Ok(engine)
-    }
-
-    /// The folder that it is from.
-    pub(super) const fn folder(&self) -> &Folder {
-        &self.folder
     }
 
     /// The model's name.

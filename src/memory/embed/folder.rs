@@ -1,5 +1,5 @@
 //! A folder with a model: `model.toml`, which tells what the model wants and the digests of the other
-//! files, in; checked files out. It runs nothing.
+//! files, in; files that can be checked out. It runs nothing.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -74,7 +74,7 @@ const fn batch() -> usize {
     1
 }
 
-/// A folder whose files are what they were when it was made.
+/// A folder with all its files. What is in them is looked at by [`Folder::check`], not before.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) path: PathBuf,
@@ -83,8 +83,8 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Reads `model.toml` and checks the other files against it.
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    /// Reads `model.toml`; the other files have to be there.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path.join(MANIFEST)).map_err(|error| {
             wrong(path, &format!(
                 "`{MANIFEST}` cannot be read: {error}; `deploy/model.sh FOLDER` obtains the default \
@@ -105,10 +105,16 @@ impl Folder {
                 return Err(folder.wrong(&format!("`{MANIFEST}` has no digest of `{file}`")));
             }
         }
-        for (file, digest) in &folder.manifest.files {
-            folder.check(file, digest)?;
+        for file in folder.manifest.files.keys() {
+            let about = std::fs::metadata(folder.file(file));
+            about.map_err(|error| folder.wrong(&format!("`{file}` cannot be read: {error}")))?;
         }
         Ok(folder)
+    }
+
+    /// Holds the files against their digests; takes as long as reading them.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.manifest.files.iter().try_for_each(|(file, digest)| self.check_file(file, digest))
     }
 
     /// The path of one of its files.
@@ -133,7 +139,7 @@ impl Folder {
         format!("{name}@{}", digest.get(..SHORT).unwrap_or(&digest))
     }
 
-    fn check(&self, name: &str, wanted: &str) -> Result<(), Error> {
+    fn check_file(&self, name: &str, wanted: &str) -> Result<(), Error> {
         let unread = |error: io::Error| self.wrong(&format!("`{name}` cannot be read: {error}"));
         let found = digest(&self.file(name)).map_err(unread)?;
         if !found.eq_ignore_ascii_case(wanted) {

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use metrics::counter;
 use rten::ThreadPool;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::engine::{Engine, pool};
 use super::folder::Folder;
@@ -23,6 +24,8 @@ const BYTES: usize = 4 << 10;
 const NICE: i32 = 10;
 /// Most threads.
 const THREADS: usize = 64;
+/// Time after which a model that could not be used is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Texts that run together.
 struct Run {
@@ -31,10 +34,26 @@ struct Run {
     done: oneshot::Sender<Result<Vec<Vec<f32>>, Error>>,
 }
 
-/// A model in this process.
+/// A model in this process. It is read at its first use: until then it fills no memory.
 pub(super) struct Local {
-    engine: Arc<Engine>,
+    folder: Folder,
     model: Model,
+    threads: usize,
+    state: Arc<watch::Sender<State>>,
+}
+
+/// Whether the model was read.
+#[derive(Clone)]
+enum State {
+    Unread,
+    Reading,
+    Ready(Arc<Ready>),
+    /// It cannot be used, as it was found then.
+    Failed(Error, Instant),
+}
+
+/// A model that was read. Its threads end when it is dropped.
+struct Ready {
     queries: Sender<Run>,
     passages: Sender<Run>,
 }
@@ -46,7 +65,7 @@ impl fmt::Debug for Local {
 }
 
 impl Local {
-    /// Loads the model and starts its threads, which end when it is dropped.
+    /// Finds the model, and reads what it is. Its weights are read and checked at the first use.
     pub(super) fn open(config: &Config) -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = config.threads.unwrap_or_else(|| cores.min(4));
@@ -56,23 +75,61 @@ impl Local {
                 reason: format!("{threads} is not from 1 to {THREADS}"),
             });
         }
-        Self::load(&config.folder, threads)
+        let folder = Folder::read(&config.folder)?;
+        let model = Model { name: folder.identity(), dimensions: folder.manifest.dimensions };
+        Ok(Self { folder, model, threads, state: Arc::new(watch::Sender::new(State::Unread)) })
     }
 
-    fn load(folder: &Path, threads: usize) -> Result<Self, Error> {
-        let engine = Arc::new(Engine::load(Folder::open(folder)?)?);
-        let model = Model {
-            name: engine.name().to_owned(),
-            dimensions: engine.folder().manifest.dimensions,
+    /// Begins to read the model where nobody did; one that could not be used is tried again after
+    /// some time.
+    fn begin(&self) {
+        let begun = self.state.send_if_modified(|state| {
+            let due = match state {
+                State::Unread => true,
+                State::Failed(_, at) => at.elapsed() >= AGAIN,
+                State::Reading | State::Ready(_) => false,
+            };
+            if due {
+                *state = State::Reading;
+            }
+            due
+        });
+        if !begun {
+            return;
+        }
+        let (path, threads) = (self.folder.path.clone(), self.threads);
+        let (name, state) = (self.model.name.clone(), Arc::clone(&self.state));
+        let work = move || {
+            let read = catch_unwind(AssertUnwindSafe(|| Ready::read(&path, &name, threads)));
+            let read = read.unwrap_or_else(|_panic| {
+                let reason = "it panicked; the log tells where".to_owned();
+                Err(Error::Run { model: name.clone(), reason })
+            });
+            settle(&state, read);
         };
-        let queries = start(&engine, "embed-query", threads, 0)?;
-        let passages = start(&engine, "embed-passage", threads, NICE)?;
-        Ok(Self { engine, model, queries, passages })
+        if let Err(error) = thread::Builder::new().name("embed-read".to_owned()).spawn(work) {
+            let reason = format!("its threads cannot start: {error}");
+            settle(&self.state, Err(Error::Run { model: self.model.name.clone(), reason }));
+        }
+    }
+
+    /// The model, once it is read.
+    async fn ready(&self) -> Result<Arc<Ready>, Error> {
+        self.begin();
+        let mut changes = self.state.subscribe();
+        loop {
+            match &*changes.borrow_and_update() {
+                State::Ready(ready) => return Ok(Arc::clone(ready)),
+                State::Failed(error, _) => return Err(error.clone()),
+                State::Unread | State::Reading => {}
+            }
+            changes.changed().await.map_err(|_gone| Error::Ended)?;
+        }
     }
 
     /// Which texts run together: those of about the same length, as padding costs as much as text.
     fn plan(&self, texts: &[String]) -> Vec<Vec<usize>> {
-        let most = self.engine.folder().manifest.batch;
+        let most = self.folder.manifest.batch;
         let length = |at: usize| texts.get(at).map_or(0, String::len);
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|at| length(*at));
@@ -96,9 +153,13 @@ impl Embedder for Local {
     }
 
     async fn embed(&self, role: Role, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ready = self.ready().await?;
         let queue = match role {
-            Role::Query => &self.queries,
-            Role::Passage => &self.passages,
+            Role::Query => &ready.queries,
+            Role::Passage => &ready.passages,
         };
         let mut waiting = Vec::new();
         for places in self.plan(texts) {
@@ -119,9 +180,45 @@ impl Embedder for Local {
         Ok(vectors)
     }
 
-    fn calibrate(&self, cosine: f32) -> f32 {
-        self.engine.folder().calibration.score(cosine)
+    fn is_loading(&self) -> bool {
+        matches!(&*self.state.borrow(), State::Reading)
     }
+
+    fn warm(&self) {
+        self.begin();
+    }
+
+    fn calibrate(&self, cosine: f32) -> f32 {
+        self.folder.calibration.score(cosine)
+    }
+}
+
+impl Ready {
+    /// Reads the model and starts its threads. Takes a second or more.
+    fn read(path: &Path, name: &str, threads: usize) -> Result<Self, Error> {
+        let started = Instant::now();
+        let folder = Folder::read(path)?;
+        if folder.identity() != name {
+            return Err(folder.wrong("it holds another model than at the start; start anew"));
+        }
+        let engine = Arc::new(Engine::load(folder)?);
+        let queries = start(&engine, "embed-query", threads, 0)?;
+        let passages = start(&engine, "embed-passage", threads, NICE)?;
+        metrics::histogram!("switchboard_memory_embed_load_seconds").record(started.elapsed());
+        tracing::info!(model = name, took = ?started.elapsed(), "the embedding model is read");
+        Ok(Self { queries, passages })
+    }
+}
+
+/// Tells those who wait what came of reading the model.
+fn settle(state: &watch::Sender<State>, read: Result<Ready, Error>) {
+    state.send_replace(match read {
+        Ok(ready) => State::Ready(Arc::new(ready)),
+        Err(error) => {
+            tracing::error!(%error, "units get no vectors, and recall does without");
+            State::Failed(error, Instant::now())
+        }
+    });
 }
 
 /// Starts threads that take runs until nobody sends any more.

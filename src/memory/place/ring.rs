@@ -1,4 +1,4 @@
-//! Areas as closed rings of points: what is inside, what boxes hold it, which two touch. Edges are
+//! Areas as closed rings of points: what is inside, what boxes hold it. Edges are
 //! straight in latitude and longitude, as in GeoJSON, the shorter way round the Earth.
 
 use super::{Bounds, Error, MARGIN, Point, check, cut};
@@ -79,27 +79,6 @@ impl Ring {
         }
         let start = self.edges.first().map_or(0.0, |edge| edge.from.1);
         cut((south, north), (start + west - MARGIN, start + east + MARGIN))
-    }
-}
-
-/// Whether two areas have a point in common, their edges included: they are adjacent or overlap.
-pub fn touch(left: &Ring, right: &Ring) -> bool {
-    let boxes = right.bounds();
-    let apart = |one: &Bounds| boxes.iter().all(|other| !one.meets(other));
-    if left.bounds().iter().all(apart) {
-        return false;
-    }
-    left.edges.iter().any(|edge| right.has(edge.from))
-        || right.edges.iter().any(|edge| left.has(edge.from))
-        || left.edges.iter().any(|one| right.edges.iter().any(|other| one.crosses(other)))
-}
-
-impl Bounds {
-    fn meets(&self, other: &Self) -> bool {
-        self.south <= other.north
-            && other.south <= self.north
-            && self.west <= other.east
-            && other.west <= self.east
     }
 }
 
@@ -200,19 +179,6 @@ impl Edge {
             let part =
                 if length > 0.0 { ((px * x + py * y) / length).clamp(0.0, 1.0) } else { 0.0 };
             (px - part * x).hypot(py - part * y) < NEAR
-        })
-    }
-
-    /// Whether two edges meet between their ends.
-    fn crosses(&self, other: &Self) -> bool {
-        let way = turn(self.from.1, other.from.1);
-        [way - 360.0, way, way + 360.0].into_iter().any(|way| {
-            let side = |x: f64, y: f64| self.turn * y - (self.to - self.from.0) * x;
-            let rise = other.from.0 - self.from.0;
-            let ends = (side(way, rise), side(way + other.turn, other.to - self.from.0));
-            let back = |x: f64, y: f64| other.turn * y - (other.to - other.from.0) * x;
-            let own = (back(-way, -rise), back(self.turn - way, self.to - other.from.0));
-            ends.0 * ends.1 < 0.0 && own.0 * own.1 < 0.0
         })
     }
 }

@@ -264,37 +264,3 @@ fn what_is_no_area_is_refused_and_told() {
     assert_eq!(halfway, Error::Halfway { edge: 1 });
     assert!(Ring::new(&vec![(1.0, 1.0); 20_000]).is_err());
 }
-
-#[test]
-fn areas_touch_where_they_share_a_point() {
-    let square = |south: f64, west: f64, size: f64| {
-        let wrap = |longitude: f64| (longitude + 180.0).rem_euclid(360.0) - 180.0;
-        let (north, east) = (south + size, wrap(west + size));
-        Ring::new(&[(south, west), (south, east), (north, east), (north, west)]).unwrap()
-    };
-    let middle = square(0.0, 175.0, 5.0);
-    assert!(touch(&middle, &square(0.0, -180.0, 5.0)), "along an edge");
-    assert!(touch(&middle, &square(5.0, -180.0, 5.0)), "in a corner");
-    assert!(touch(&middle, &square(1.0, 176.0, 1.0)), "one within the other");
-    assert!(touch(&square(1.0, 176.0, 1.0), &middle), "the other way round");
-    assert!(!touch(&middle, &square(0.0, -179.9, 5.0)));
-    assert!(!touch(&middle, &square(0.0, 169.0, 5.0)));
-    // A cross: no corner of either lies in the other.
-    let tall = Ring::new(&[(-20.0, 9.0), (-20.0, 11.0), (20.0, 11.0), (20.0, 9.0)]).unwrap();
-    let wide = Ring::new(&[(-1.0, -10.0), (-1.0, 30.0), (1.0, 30.0), (1.0, -10.0)]).unwrap();
-    assert!(touch(&tall, &wide));
-}
-
-#[test]
-fn adjacent_are_the_nearest_that_are_near_enough() {
-    let others = vec![
-        ("across the line", (0.0, -179.999)),
-        ("far", (0.0, 170.0)),
-        ("here", (0.0, 179.999)),
-        ("beside", (0.001, 179.999)),
-    ];
-    let near = adjacent((0.0, 179.999), others, 1000.0);
-    let names: Vec<&str> = near.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["here", "beside", "across the line"]);
-    assert!(near[0].1 < 1e-9 && (near[2].1 - 222.639).abs() < 0.001);
-}

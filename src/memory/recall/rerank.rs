@@ -76,10 +76,18 @@ impl Recall {
         if passages.is_empty() {
             return;
         }
-        match reranker.rerank(scope, question, &passages).await {
-            Ok(even) => mix(reranker.share(), &even, found),
-            Err(why) => notes.failed(Sense::Rerank, &why),
-        }
+        let outcome = match reranker.rerank(scope, question, &passages).await {
+            Ok(even) => {
+                mix(reranker.share(), &even, found);
+                "done"
+            }
+            Err(why) => {
+                notes.failed(Sense::Rerank, &why);
+                "failed"
+            }
+        };
+        metrics::counter!("switchboard_memory_reranks_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("switchboard_memory_rerank_seconds").record(started.elapsed());
         notes.took(Sense::Rerank, started);
         super::rank::order(found);
     }

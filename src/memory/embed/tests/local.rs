@@ -150,17 +150,24 @@ async fn a_question_passes_passages_that_wait() {
     }
 }
 
-#[test]
-fn a_folder_that_is_damaged_or_not_there_is_refused() {
+#[tokio::test]
+async fn a_folder_that_is_damaged_or_not_there_is_refused() {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
         std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
     }
-    let refused = |told: &str| {
+    let refused = async |told: &str| {
         let local = Local { folder: copy.path().to_owned(), threads: Some(1) };
         let config = Config { local, ..Config::default() };
-        let error = open(&config, &TaskTracker::new()).unwrap_err();
+        let error = match open(&config, &TaskTracker::new()) {
+            Err(error) => error,
+            // What only the weights tell is found at the first use.
+            Ok(embedder) => {
+                let texts = ["a".to_owned()];
+                embedder.unwrap().embed(Role::Query, &texts).await.unwrap_err()
+            }
+        };
         assert!(matches!(error, Error::Folder { .. }), "{error:?}");
         assert!(error.to_string().contains(told), "{error}");
     };
@@ -174,13 +181,38 @@ fn a_folder_that_is_damaged_or_not_there_is_refused() {
         ("[0.2, 0.35]", "[0.2, 3.5]", "calibration"),
     ] {
         std::fs::write(&manifest, text.replace(old, new)).unwrap();
-        refused(told);
+        refused(told).await;
     }
     std::fs::write(&manifest, &text).unwrap();
     std::fs::write(copy.path().join("tokenizer.json"), "{}").unwrap();
-    refused("`tokenizer.json` has the digest");
+    refused("`tokenizer.json` has the digest").await;
+    std::fs::remove_file(copy.path().join("tokenizer.json")).unwrap();
+    refused("`tokenizer.json` cannot be read").await;
     std::fs::remove_file(manifest).unwrap();
-    refused("deploy/model.sh");
+    refused("deploy/model.sh").await;
+}
+
+#[tokio::test]
+async fn a_model_is_read_at_its_first_use_and_once() {
+    let embedder = embedder();
+    assert!(!embedder.is_loading());
+    let texts = ["pump".to_owned()];
+    let both = async {
+        tokio::join!(embedder.embed(Role::Query, &texts), embedder.embed(Role::Query, &texts))
+    };
+    let reading = async {
+        while !embedder.is_loading() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ((one, two), ()) = tokio::join!(both, reading);
+    assert_eq!(one.unwrap(), two.unwrap());
+    assert!(!embedder.is_loading());
+    // Who gave up on it has not stopped it.
+    let cold = self::embedder();
+    let gave_up = tokio::time::timeout(std::time::Duration::ZERO, cold.embed(Role::Query, &texts));
+    assert!(gave_up.await.is_err());
+    assert_eq!(cold.embed(Role::Query, &texts).await.unwrap().len(), 1);
 }
 
 #[test]

@@ -141,3 +141,39 @@ async fn endpoints_that_would_show_the_key_are_refused() {
         assert!(opened.is_err(), "{url}");
     }
 }
+
+#[tokio::test]
+async fn a_key_that_is_not_there_costs_the_rerank_only_and_is_used_once_it_is() {
+    let home = Home::new().await;
+    home.texts(&["pump pump pump seal", "seal of the pump in the cellar"]).await;
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let answer = move |headers: axum::http::HeaderMap| {
+        let key = headers.get("authorization").map(|key| key.to_str().unwrap().to_owned());
+        kept.lock().unwrap().push(key.unwrap_or_default());
+        async { json!({"results": [{"index": 1, "relevance_score": 0.9}]}).to_string() }
+    };
+    let app = Router::new().route("/v1/rerank", post(answer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/rerank?tenant=7", listener.local_addr().unwrap());
+    tokio_util::task::TaskTracker::new().spawn(async move { axum::serve(listener, app).await });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    let endpoint = json!({"url": url, "model": "m", "timeout": "5s", "key_file": file});
+    let rerank_endpoint = Some(serde_json::from_value(endpoint).unwrap());
+    let config = Config { rerank: Rerank::Endpoint, rerank_endpoint, ..Config::default() };
+
+    let answer = ask(&home, config.clone(), &text("pump seal")).await;
+    assert_eq!(ids(&answer).first(), Some(&"1"));
+    let why = answer.failed.iter().find(|(sense, _)| *sense == Sense::Rerank).map(|(_, why)| why);
+    assert!(
+        why.is_some_and(|why| why.contains("key file") && !why.contains("tenant=7")),
+        "{why:?}"
+    );
+    assert!(seen.lock().unwrap().is_empty(), "nothing is asked without the key");
+
+    std::fs::write(&file, "sk-late\n").unwrap();
+    let answer = ask(&home, config, &text("pump seal")).await;
+    assert!(answer.failed.is_empty(), "{:?}", answer.failed);
+    assert_eq!(*seen.lock().unwrap(), ["Bearer sk-late"]);
+}

@@ -1,5 +1,5 @@
-//! Connections to an embedding endpoint: an address in, a stream out, with TLS where the scheme asks
-//! for it. Which endpoint it is is the operator's word.
+//! Connections to an endpoint: an address in, a stream out, with TLS where the scheme asks for it. Which
+//! endpoint it is is the operator's word.
 
 use std::future::Future;
 use std::io;
@@ -15,11 +15,11 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tower::Service;
 
-use crate::outward;
+use super::connector;
 
 /// Opens connections.
 #[derive(Clone)]
-pub(super) struct Dial(TlsConnector);
+pub(super) struct Dial(Option<TlsConnector>);
 
 /// A connection, with or without TLS.
 pub(super) struct Stream(Box<dyn Duplex>);
@@ -29,9 +29,9 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 
 impl Dial {
-    /// Reads the root certificates of the machine.
-    pub(super) fn new() -> Result<Self, String> {
-        Ok(Self(outward::connector()?))
+    /// For TLS it reads the root certificates of the machine.
+    pub(super) fn new(tls: bool) -> Result<Self, String> {
+        Ok(Self(tls.then(connector).transpose()?))
     }
 
     async fn open(self, uri: Uri) -> io::Result<TokioIo<Stream>> {
@@ -45,7 +45,8 @@ impl Dial {
             return Ok(TokioIo::new(Stream(Box::new(stream))));
         }
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        let stream = self.0.connect(name, stream).await?;
+        let none = || io::Error::other("it was opened without TLS");
+        let stream = self.0.ok_or_else(none)?.connect(name, stream).await?;
         Ok(TokioIo::new(Stream(Box::new(stream))))
     }
 }

@@ -1,5 +1,4 @@
-//! The key of an embedding endpoint: where it is kept in, the header that carries it out. Nothing
-//! prints it.
+//! The key of an endpoint: where it is kept in, the header that carries it out. Nothing prints it.
 
 use std::fmt;
 use std::io::Read;
@@ -17,9 +16,9 @@ const LONGEST: usize = 8 << 10;
 /// Where the key is.
 pub(super) enum Key {
     None,
-    /// From the environment, which does not change.
-    Held(Zeroizing<Vec<u8>>),
-    /// In a file, which is read for each batch, so that a new key needs no restart.
+    /// From the environment, which does not change; or why there is none.
+    Held(Result<Zeroizing<Vec<u8>>, String>),
+    /// In a file, which is read each time, so that a new key needs no restart.
     File(PathBuf),
 }
 
@@ -35,27 +34,24 @@ pub(super) struct Sent {
 }
 
 impl Key {
-    /// Finds the key and checks that it can be sent.
+    /// Where the key is; it need not be there yet.
     pub(super) fn open(file: Option<&Path>, variable: Option<&str>) -> Result<Self, String> {
         match (file, variable) {
             (None, None) => Ok(Self::None),
             (Some(_), Some(_)) => {
                 Err("both `key_file` and `key_env` are there; keep one".to_owned())
             }
-            (Some(file), None) => {
-                read(file)?;
-                Ok(Self::File(file.to_owned()))
-            }
-            (None, Some(name)) => {
-                // The name is said by the configuration.
-                let value = std::env::var_os(name).ok_or_else(|| {
-                    format!("the environment variable `{name}` is not set; set it for the daemon")
-                })?;
-                let key = Zeroizing::new(value.as_bytes().to_vec());
-                let key =
-                    check(key).map_err(|why| format!("environment variable `{name}` {why}"))?;
-                Ok(Self::Held(key))
-            }
+            (Some(file), None) => Ok(Self::File(file.to_owned())),
+            (None, Some(name)) => Ok(Self::Held(from_environment(name))),
+        }
+    }
+
+    /// Checks that it is there now, and can be sent. Blocks for as long as reading a small file takes.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::None => Ok(()),
+            Self::Held(key) => key.as_ref().map(drop).map_err(Clone::clone),
+            Self::File(path) => read(path).map(drop),
         }
     }
 
@@ -63,7 +59,7 @@ impl Key {
     pub(super) async fn read(&self, tasks: &TaskTracker) -> Result<Option<Sent>, String> {
         let key = match self {
             Self::None => return Ok(None),
-            Self::Held(key) => key.clone(),
+            Self::Held(key) => key.clone()?,
             Self::File(path) => {
                 let path = path.clone();
                 let read = tasks.spawn_blocking(move || read(&path)).await;
@@ -90,6 +86,15 @@ impl Sent {
             Err(_) => text.to_owned(),
         }
     }
+}
+
+fn from_environment(name: &str) -> Result<Zeroizing<Vec<u8>>, String> {
+    // The name is said by the configuration.
+    let value = std::env::var_os(name).ok_or_else(|| {
+        format!("the environment variable `{name}` is not set; set it for the daemon")
+    })?;
+    let key = Zeroizing::new(value.as_bytes().to_vec());
+    check(key).map_err(|why| format!("environment variable `{name}` {why}"))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
