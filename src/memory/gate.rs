@@ -13,12 +13,13 @@ use sha2::{Digest, Sha256};
 
 use super::collection::{Collection, Collections};
 use super::fault::Violation;
-use super::instant::{self, Interval, Side};
+use super::instant::{self, Side};
 use super::rights::Rights;
 use super::store::Change;
 use super::unit::{Draft, Layer, Origin};
 
-pub(super) use limits::{fold, word};
+pub(crate) use limits::VALUE;
+pub(super) use limits::{fold, texts, word};
 
 /// Violations that are listed; what is wrong beyond them shows once these are mended.
 const LISTED: usize = 64;
@@ -49,6 +50,9 @@ pub(super) struct Ruling {
     pub(super) valid_to: Option<Timestamp>,
     /// Of the redacted draft.
     pub(super) digest: String,
+    /// Whether its writer may be told what others say in the collection.
+    #[serde(default)]
+    pub(super) reads: bool,
     /// Set for what a reviewer's decision makes of a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) amend: Option<Amend>,
@@ -73,6 +77,11 @@ impl Faults {
             self.0.push(Violation::new(place, message));
         }
     }
+}
+
+/// Whether a draft is small enough to be looked at.
+pub(super) fn is_sane(draft: &Draft) -> bool {
+    limits::size(draft).is_ok()
 }
 
 /// Checks a draft, all of it.
@@ -109,6 +118,7 @@ pub(super) fn check(
         valid_from: times.valid_from,
         valid_to: times.valid_to,
         digest: String::new(),
+        reads: rights.read.contains(&collection.name),
         amend: None,
     };
     Ok(Gated { draft, ruling })
@@ -169,7 +179,7 @@ fn times(draft: &Draft, collection: &Collection, now: Timestamp, faults: &mut Fa
     let said = read("source_time", draft.source_time.as_ref(), Side::From);
     let valid_from = read("valid_from", draft.valid_from.as_ref(), Side::From);
     let valid_to = read("valid_to", draft.valid_to.as_ref(), Side::To);
-    if let Err(order) = Interval::new(valid_from, valid_to) {
+    if let Err(order) = instant::ordered(valid_from, valid_to) {
         faults.say("/valid_to", order.to_string());
     }
     let latest = now.saturating_add(AHEAD).unwrap_or(Timestamp::MAX);
