@@ -42,10 +42,11 @@ pub use desk::{
 };
 pub use facade::{Listing, Memory, Which};
 pub use fault::{Error, Violation};
+pub(crate) use gate::VALUE as IMAGE_BYTES;
 pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
-pub use rights::{Right, Rights};
+pub use rights::Rights;
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,

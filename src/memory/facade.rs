@@ -1,6 +1,8 @@
 //! The memory, open: what a caller may do and wants in, the memory's answer out. Each verb takes the
 //! [`Permit`] that policy gave for it, and does nothing beyond.
 
+mod walk;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +16,8 @@ use super::recall::Recall;
 use super::upkeep::of_tenant;
 use super::{
     Collections, Counts, Decision, Draft, End, Error, Filter, Kind, Outcome, Owned, Pending, Plan,
-    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store, StoreError,
-    UnitId, Version, Writing,
+    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, Store, StoreError, UnitId,
+    Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -56,7 +58,9 @@ pub struct Listing {
     pub held: bool,
     /// Also what is archived.
     pub archived: bool,
-    /// Only those recorded before this one.
+    /// What holds at any date, those recorded first first; without place, and as it is known now.
+    pub any_date: bool,
+    /// The last version of the page before.
     pub before: Option<i64>,
     /// So many at most.
     pub limit: usize,
@@ -112,6 +116,13 @@ impl Memory {
             known.unwrap_or_else(|| written.next().unwrap_or_else(lost))
         };
         answers.into_iter().map(answer).collect()
+    }
+
+    /// Whether a draft would be taken.
+    pub(super) async fn welcomes(&self, permit: &Permit, draft: Draft) -> bool {
+        let work = work(&draft, &self.inner.collections.load());
+        work.is_some_and(|work| permit.admits(&work))
+            && self.inner.writing.welcomes(&self.rights(permit), draft).await
     }
 
     /// What became of a write of the caller; waits until it is worked on, at most so long.
@@ -184,6 +195,9 @@ impl Memory {
 
     /// Units in a scope, those recorded last first.
     pub async fn list(&self, permit: &Permit, listing: &Listing) -> Result<Vec<Version>, Error> {
+        if listing.any_date {
+            return self.walk(permit, listing).await;
+        }
         let scope = Scope {
             tenant: permit.caller().tenant.clone(),
             collections: owned(permit),
@@ -290,17 +304,13 @@ impl Memory {
         self.inner.store.close().await
     }
 
-    /// The versions of a unit for which the permit holds, newest recorded first. What reads like orders
-    /// to a model is shown to nobody but its owner and those who review.
+    /// The versions of a unit for which the permit holds and which the caller is shown, newest recorded
+    /// first.
     async fn visible(&self, permit: &Permit, unit: &UnitId) -> Result<Vec<Version>, Error> {
-        let caller = permit.caller();
-        let mut versions = self.inner.store.history(&caller.tenant, unit).await?;
-        let reviews = matches!(permit.verb(), Verb::Review | Verb::Forget);
+        let rights = self.rights(permit);
+        let mut versions = self.inner.store.history(&rights.caller.tenant, unit).await?;
         versions.retain(|version| {
-            let shown = reviews
-                || !matches!(version.state, State::Quarantined | State::Rejected)
-                || version.owner == caller.name;
-            shown && permit.covers(&version.draft.collection, &version.owner)
+            rights.shows(version) && permit.covers(&version.draft.collection, &version.owner)
         });
         Ok(versions)
     }

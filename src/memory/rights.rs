@@ -1,11 +1,11 @@
-//! What a caller may do with which collection: their access lists in, names of collections out. The
-//! Cedar policies may allow less, and are asked elsewhere: [`Rights::keep`] takes away what they do not.
+//! What a caller may do with which collection, in the terms of the write path: names of collections in,
+//! whether it may see, write or review a version out. What policy permits was decided before.
 
 use std::collections::BTreeSet;
 
-use super::collection::{Collection, Collections, Share};
+use super::collection::{Collections, Share};
 use super::scope::Owned;
-use super::unit::Version;
+use super::unit::{State, Version};
 use crate::admission::Caller;
 
 /// A caller, and the collections that it may read, write and review.
@@ -21,41 +21,7 @@ pub struct Rights {
     pub review: BTreeSet<String>,
 }
 
-/// One thing to do with a collection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Right {
-    /// Recall, Context, Get, List, Explain.
-    Read,
-    /// Remember, Forget of one's own, Consolidate.
-    Write,
-    /// Review, and Forget of what others wrote.
-    Review,
-}
-
 impl Rights {
-    /// What the collections' access lists give to a caller.
-    pub fn of(caller: &Caller, collections: &Collections) -> Self {
-        let names = |list: fn(&Collection) -> &Vec<String>| {
-            let open = |one: &Collection| list(one).iter().any(|entry| admits(entry, caller));
-            collections.iter().filter(|one| open(one)).map(|one| one.name.clone()).collect()
-        };
-        Self {
-            caller: caller.clone(),
-            read: names(|one| &one.access.read),
-            write: names(|one| &one.access.write),
-            review: names(|one| &one.access.review),
-        }
-    }
-
-    /// Takes away what `allows` does not allow.
-    #[must_use]
-    pub fn keep(mut self, allows: impl Fn(Right, &str) -> bool) -> Self {
-        self.read.retain(|name| allows(Right::Read, name));
-        self.write.retain(|name| allows(Right::Write, name));
-        self.review.retain(|name| allows(Right::Review, name));
-        self
-    }
-
     /// The collections that the caller may read, and whose units of each; a reviewer sees those of
     /// everybody in the tenant.
     pub fn owned(&self, collections: &Collections) -> Vec<Owned> {
@@ -77,6 +43,17 @@ impl Rights {
             && (self.review.contains(name) || (self.read.contains(name) && (shared || own)))
     }
 
+    /// Whether the caller is shown a version of which it may know: what reads like orders to a model is
+    /// shown to nobody but its owner and those who review, and so is what was refused.
+    pub fn shows(&self, version: &Version) -> bool {
+        !matches!(version.state, State::Quarantined | State::Rejected) || self.knows(version)
+    }
+
+    /// Whether the caller knows why a version waits: it wrote it, or decides about it.
+    pub fn knows(&self, version: &Version) -> bool {
+        version.owner == self.caller.name || self.reviews(version)
+    }
+
     /// Whether the caller may put another in the place of a version.
     pub fn writes(&self, version: &Version, collections: &Collections) -> bool {
         self.sees(version, collections) && self.write.contains(&version.draft.collection)
@@ -88,13 +65,21 @@ impl Rights {
     }
 }
 
-/// Whether an entry of an access list, such as `role:curator`, means a caller.
-fn admits(entry: &str, caller: &Caller) -> bool {
-    match entry.split_once(':') {
-        None => entry == "any",
-        Some(("caller", name)) => caller.name == name,
-        Some(("role", role)) => caller.roles.iter().any(|one| one == role),
-        Some(("tenant", tenant)) => caller.tenant == tenant,
-        Some(_) => false,
+#[cfg(test)]
+impl Rights {
+    /// What the collections' access lists give to a caller, where every policy permits it.
+    pub fn of(caller: &Caller, collections: &Collections) -> Self {
+        use super::collection::Collection;
+        use crate::policy::listed;
+        let names = |list: fn(&Collection) -> &Vec<String>| {
+            let open = |one: &&std::sync::Arc<Collection>| listed(list(one), caller);
+            collections.iter().filter(open).map(|one| one.name.clone()).collect()
+        };
+        Self {
+            caller: caller.clone(),
+            read: names(|one| &one.access.read),
+            write: names(|one| &one.access.write),
+            review: names(|one| &one.access.review),
+        }
     }
 }
