@@ -42,6 +42,7 @@ pub use desk::{
 };
 pub use facade::{Listing, Memory, Which};
 pub use fault::{Error, Violation};
+pub(crate) use gate::VALUE as IMAGE_BYTES;
 pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};

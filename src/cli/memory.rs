@@ -92,9 +92,17 @@ struct Asked {
     #[arg(long, default_value = "")]
     time_zone: String,
     /// Only units whose metadata is so: FIELD=VALUE, or with <, <=, >, >= and !=. Values are JSON or
-    /// plain text.
+    /// plain text; with = and != a number is also looked for as text.
     #[arg(long)]
     filter: Vec<String>,
+    /// Only units of this kind: knowledge, case, preference or result; several times for several.
+    #[arg(long, value_parser = form::kind)]
+    kind: Vec<proto::Kind>,
+    /// What it is about, beside what the question names: VALUE, or KIND=VALUE; several times for several.
+    #[arg(long)]
+    entity: Vec<String>,
+    #[command(flatten)]
+    around: Around,
     /// Also what is held for review.
     #[arg(long)]
     held: bool,
@@ -103,11 +111,40 @@ struct Asked {
     archived: bool,
 }
 
+/// Where units have to be.
+#[derive(Debug, Args)]
+struct Around {
+    /// A point, as degrees north and east: LAT,LON; the nearest to it rank first.
+    #[arg(long, value_name = "LAT,LON", value_parser = form::point, allow_hyphen_values = true)]
+    near: Option<proto::Point>,
+    /// Only units at most so many metres from that point.
+    #[arg(long, value_name = "METRES", requires = "near")]
+    within: Option<f64>,
+    /// Only places of this type; several times for several.
+    #[arg(long, value_name = "TYPE", requires = "near")]
+    place: Vec<String>,
+}
+
+impl Around {
+    /// Where they have to be, if anywhere.
+    fn spot(&self) -> Option<proto::Spot> {
+        let (center, metres) = (self.near, self.within?);
+        let within = proto::spot::Within { center, metres };
+        let shape = Some(proto::spot::Shape::Within(within));
+        Some(proto::Spot { shape, types: self.place.clone() })
+    }
+}
+
 impl Asked {
     fn wire(self) -> Result<proto::Question, Failed> {
         let filters =
             self.filter.iter().map(|text| form::filter(text)).collect::<Result<_, _>>()?;
+        let types = self.around.place.clone();
         Ok(proto::Question {
+            kinds: self.kind.into_iter().map(Into::into).collect(),
+            entities: self.entity.iter().map(|text| form::entity(text)).collect(),
+            spot: self.around.spot(),
+            nearest: self.around.near.map(|point| proto::Nearest { point: Some(point), types }),
             text: self.question,
             collections: self.collection,
             top_k: self.top_k,

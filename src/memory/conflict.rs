@@ -30,6 +30,11 @@ impl Clash {
     pub(super) fn remark(&self) -> String {
         format!("contradicts unit `{}`: {}", self.unit, self.why)
     }
+
+    /// The same for a writer who may not read the other.
+    pub(super) fn hint(&self) -> String {
+        format!("contradicts unit `{}`: its writer may not read in what", self.unit)
+    }
 }
 
 /// Entity and attribute of each fact that cannot have any number of values at a time.

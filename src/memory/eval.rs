@@ -1,6 +1,5 @@
 //! How well the memory finds what it should: labelled questions in, recall at several places, sweeps
-//! and ablations out. Works on a memory that is open, or builds one of units in a folder of its own.
-//! Needs no network.
+//! and ablations out. Builds a memory of units in a folder of its own. Needs no network.
 
 mod build;
 mod cached;
@@ -57,32 +56,20 @@ pub struct Options {
     pub ablate: bool,
 }
 
-/// A memory to measure.
+/// The memory that is measured: it is built for this, and removed after it.
 #[derive(Debug, Clone)]
-pub enum Over {
-    /// One that is open.
-    Memory {
-        /// Its recall.
-        recall: Arc<Recall>,
-        /// Who asks.
-        caller: Caller,
-        /// The collections that may answer.
-        collections: Vec<Owned>,
-    },
-    /// One that is built for this, and removed after it.
-    Units {
-        /// File with its units, JSON lines: as for an import, or the lean form `id`, `text`, optionally
-        /// `speaker`, `time`, `group`, `position`. Turns (units with a speaker) without a group are one
-        /// group; without a position, their order in the file is it.
-        units: PathBuf,
-        /// Policies folder whose `memory/*.toml` declare the collections; `None`: whatever the units
-        /// name takes all kinds and sources, and demands nothing.
-        policies: Option<PathBuf>,
-        /// Makes the vectors.
-        embedder: Option<Arc<dyn Embedder>>,
-        /// How questions are answered.
-        config: Box<recall::Config>,
-    },
+pub struct Over {
+    /// File with its units, JSON lines: as for an import, or the lean form `id`, `text`, optionally
+    /// `speaker`, `time`, `group`, `position`. Turns (units with a speaker) without a group are one
+    /// group; without a position, their order in the file is it.
+    pub units: PathBuf,
+    /// Policies folder whose `memory/*.toml` declare the collections; `None`: whatever the units name
+    /// takes all kinds and sources, and demands nothing.
+    pub policies: Option<PathBuf>,
+    /// Makes the vectors.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// How questions are answered.
+    pub config: Box<recall::Config>,
 }
 
 /// How far it has come.
@@ -142,18 +129,10 @@ pub async fn run(
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<Report, Error> {
     let questions = questions::read(&options.questions)?;
-    match &options.over {
-        Over::Memory { recall, caller, collections } => {
-            let memory = Memory { recall, caller, collections, units: None, refused: Vec::new() };
-            measure(options, &questions, memory, progress).await
-        }
-        Over::Units { .. } => {
-            let built = build::build(&options.over, progress).await?;
-            let report = measure(options, &questions, built.memory(), progress).await;
-            built.end().await?;
-            report
-        }
-    }
+    let built = build::build(&options.over, progress).await?;
+    let report = measure(options, &questions, built.memory(), progress).await;
+    built.end().await?;
+    report
 }
 
 async fn measure(

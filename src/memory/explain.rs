@@ -32,10 +32,19 @@ pub struct Verdict {
     pub scores: Vec<Score>,
 }
 
+/// A version of the unit that is asked about.
+#[derive(Debug, Clone, Copy)]
+struct Seen<'s> {
+    version: &'s Version,
+    metres: Option<f64>,
+    /// Whether the caller knows what it says also while it is kept out of use.
+    knows: bool,
+}
+
 impl Recall {
     /// Answers a question as [`Recall::recall`] does, and tells how it came to that. `rights` decide of
-    /// which versions of `unit` the caller may be told; reviewers are also told of what they could not
-    /// recall.
+    /// which versions of `unit` the caller may be told, and of which no more than that they wait;
+    /// reviewers are also told of what they could not recall.
     pub async fn explain(
         &self,
         (rights, collections): (&Rights, &Collections),
@@ -50,11 +59,12 @@ impl Recall {
         let mut versions = Vec::new();
         if let Some(unit) = unit {
             let all = self.store().history(&scope.tenant, unit).await?;
-            let told: Vec<Version> =
-                all.into_iter().filter(|one| rights.sees(one, collections)).collect();
+            let shown = |one: &Version| rights.sees(one, collections) && rights.shows(one);
+            let told: Vec<Version> = all.into_iter().filter(shown).collect();
             let metres = self.metres(&told, &question).await;
             for (version, metres) in told.iter().zip(metres) {
-                versions.push(why::verdict(version, metres, (&scope, &question), &trace));
+                let seen = Seen { version, metres, knows: rights.knows(version) };
+                versions.push(why::verdict(seen, (&scope, &question), &trace));
             }
         }
         Ok(Explained { recalled: trace.answer(&question), versions })

@@ -1,6 +1,8 @@
 //! The memory, open: what a caller may do and wants in, the memory's answer out. Each verb takes the
 //! [`Permit`] that policy gave for it, and does nothing beyond.
 
+mod walk;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +58,9 @@ pub struct Listing {
     pub held: bool,
     /// Also what is archived.
     pub archived: bool,
-    /// Only those recorded before this one.
+    /// What holds at any date, those recorded first first; without place, and as it is known now.
+    pub any_date: bool,
+    /// The last version of the page before.
     pub before: Option<i64>,
     /// So many at most.
     pub limit: usize,
@@ -114,12 +118,19 @@ impl Memory {
         answers.into_iter().map(answer).collect()
     }
 
-    /// Images of the draft's source, as the versions in force have them that the caller wrote itself.
-    pub(super) async fn images(&self, permit: &Permit, draft: &Draft) -> Result<Vec<Image>, Error> {
+    /// Images of the draft's source, as the versions in force have them that the caller wrote itself;
+    /// `None` for a draft that would not be taken.
+    pub(super) async fn images(&self, permit: &Permit, draft: Draft) -> Option<Vec<Image>> {
+        let work = work(&draft, &self.inner.collections.load())?;
+        let taken = permit.admits(&work)
+            && self.inner.writing.welcomes(&self.rights(permit), draft.clone()).await;
         let caller = permit.caller();
-        let versions = self.inner.store.of_source(&caller.tenant, draft).await?;
+        let versions = match taken {
+            true => self.inner.store.of_source(&caller.tenant, &draft).await.ok()?,
+            false => return None,
+        };
         let own = versions.into_iter().filter(|version| version.owner == caller.name);
-        Ok(own.flat_map(|version| version.draft.images).collect())
+        Some(own.flat_map(|version| version.draft.images).collect())
     }
 
     /// What became of a write of the caller; waits until it is worked on, at most so long.
@@ -192,6 +203,9 @@ impl Memory {
 
     /// Units in a scope, those recorded last first.
     pub async fn list(&self, permit: &Permit, listing: &Listing) -> Result<Vec<Version>, Error> {
+        if listing.any_date {
+            return self.walk(permit, listing).await;
+        }
         let scope = Scope {
             tenant: permit.caller().tenant.clone(),
             collections: owned(permit),
@@ -316,17 +330,13 @@ impl Memory {
         self.inner.store.close().await
     }
 
-    /// The versions of a unit for which the permit holds, newest recorded first. What reads like orders
-    /// to a model is shown to nobody but its owner and those who review.
+    /// The versions of a unit for which the permit holds and which the caller is shown, newest recorded
+    /// first.
     async fn visible(&self, permit: &Permit, unit: &UnitId) -> Result<Vec<Version>, Error> {
-        let caller = permit.caller();
-        let mut versions = self.inner.store.history(&caller.tenant, unit).await?;
-        let reviews = matches!(permit.verb(), Verb::Review | Verb::Forget);
+        let rights = self.rights(permit);
+        let mut versions = self.inner.store.history(&rights.caller.tenant, unit).await?;
         versions.retain(|version| {
-            let shown = reviews
-                || !matches!(version.state, State::Quarantined | State::Rejected)
-                || version.owner == caller.name;
-            shown && permit.covers(&version.draft.collection, &version.owner)
+            rights.shows(version) && permit.covers(&version.draft.collection, &version.owner)
         });
         Ok(versions)
     }

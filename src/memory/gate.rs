@@ -18,7 +18,8 @@ use super::rights::Rights;
 use super::store::Change;
 use super::unit::{Draft, Layer, Origin};
 
-pub(super) use limits::{fold, word};
+pub(crate) use limits::VALUE;
+pub(super) use limits::{fold, texts, word};
 
 /// Violations that are listed; what is wrong beyond them shows once these are mended.
 const LISTED: usize = 64;
@@ -49,6 +50,9 @@ pub(super) struct Ruling {
     pub(super) valid_to: Option<Timestamp>,
     /// Of the redacted draft.
     pub(super) digest: String,
+    /// Whether its writer may be told what others say in the collection.
+    #[serde(default)]
+    pub(super) reads: bool,
     /// Set for what a reviewer's decision makes of a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) amend: Option<Amend>,
@@ -73,6 +77,11 @@ impl Faults {
             self.0.push(Violation::new(place, message));
         }
     }
+}
+
+/// Whether a draft is small enough to be looked at.
+pub(super) fn is_sane(draft: &Draft) -> bool {
+    limits::size(draft).is_ok()
 }
 
 /// Checks a draft, all of it.
@@ -109,6 +118,7 @@ pub(super) fn check(
         valid_from: times.valid_from,
         valid_to: times.valid_to,
         digest: String::new(),
+        reads: rights.read.contains(&collection.name),
         amend: None,
     };
     Ok(Gated { draft, ruling })

@@ -157,7 +157,8 @@ pub(super) const fn wanted(question: &Question) -> usize {
     if question.top_k == 0 { TOP_K } else { question.top_k }
 }
 
-pub(super) fn check(question: &Question) -> Result<(), Error> {
+/// Whether a question can be asked: its sizes, and numbers that mean something.
+pub(crate) fn check(question: &Question) -> Result<(), Error> {
     let refuse = |field, reason: String| Err(Error::Question { field, reason });
     if question.text.len() > config::TEXT {
         return refuse(

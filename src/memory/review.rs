@@ -291,6 +291,7 @@ fn written(version: &Version, now: Timestamp) -> (Write, Ruling) {
         valid_from: version.valid_from,
         valid_to: version.valid_to,
         digest: version.digest.clone(),
+        reads: true,
         amend: None,
     };
     let write = Write {

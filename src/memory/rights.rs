@@ -1,10 +1,11 @@
-//! What a caller may do with which collection, as policy has decided it, and so with which version.
+//! What a caller may do with which collection, in the terms of the write path: names of collections in,
+//! whether it may see, write or review a version out. What policy permits was decided before.
 
 use std::collections::BTreeSet;
 
 use super::collection::{Collections, Share};
 use super::scope::Owned;
-use super::unit::Version;
+use super::unit::{State, Version};
 use crate::admission::Caller;
 
 /// A caller, and the collections that it may read, write and review.
@@ -40,6 +41,17 @@ impl Rights {
         let own = version.owner == self.caller.name;
         version.tenant == self.caller.tenant
             && (self.review.contains(name) || (self.read.contains(name) && (shared || own)))
+    }
+
+    /// Whether the caller is shown a version of which it may know: what reads like orders to a model is
+    /// shown to nobody but its owner and those who review, and so is what was refused.
+    pub fn shows(&self, version: &Version) -> bool {
+        !matches!(version.state, State::Quarantined | State::Rejected) || self.knows(version)
+    }
+
+    /// Whether the caller knows why a version waits: it wrote it, or decides about it.
+    pub fn knows(&self, version: &Version) -> bool {
+        version.owner == self.caller.name || self.reviews(version)
     }
 
     /// Whether the caller may put another in the place of a version.

@@ -318,6 +318,12 @@ impl Draft {
             supersedes: None,
         }
     }
+
+    /// What its images show, and what is written on them.
+    pub fn image_words(&self) -> Vec<&str> {
+        let words = self.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text]);
+        words.filter(|text| !text.is_empty()).collect()
+    }
 }
 
 /// One recorded state of a unit. What it says is redacted and never changed; only `state`, `ended`,

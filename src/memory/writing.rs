@@ -156,6 +156,11 @@ impl Writing {
         answers
     }
 
+    /// Whether a draft of the caller would pass gate and redaction.
+    pub(super) async fn welcomes(&self, rights: &Rights, draft: Draft) -> bool {
+        self.inner.welcomes(rights, draft).await
+    }
+
     /// What became of a write of this caller, or, for a reviewer, of anybody's in the tenant; waits
     /// until it is worked on, at most so long.
     pub async fn receipt(

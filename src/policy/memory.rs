@@ -17,8 +17,9 @@ use super::schema::{self, CALLERS, uid};
 use super::{Decision, Error, Finding, Names, Ruling, Severity};
 use crate::admission::Caller;
 
+use wish::VERBS;
+pub(crate) use wish::listed;
 pub use wish::{Shelf, Verb, Wish, Work};
-use wish::{VERBS, listed};
 
 /// What a caller may do, and where. Only this room makes one, and the memory does nothing without.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 
 mod draft;
 mod fault;
+mod fields;
 mod images;
 mod read;
 mod stream;
@@ -25,8 +26,8 @@ use crate::memory::{Desk, Visit};
 use crate::pipeline::Pipeline;
 use crate::proto::memory as proto;
 use crate::proto::memory::memory_service_server::MemoryService;
+use fields::Fields;
 use images::Images;
-use read::Fields;
 
 /// Longest wait for a write, where its caller has no earlier deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -198,6 +199,7 @@ impl MemoryService for Memories {
     ) -> Result<Response<proto::ListReviewsResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let (after, size) = read::page(&asked.page_token, asked.page_size, 0)?;
+        read::collections(&asked.collections)?;
         let page = (after, size.saturating_add(1));
         let found = self.desk.pending(&visit, &asked.collections, page).instrument(span).await;
         let found = found.map_err(|error| fault::of_memory(&error))?.answer;
@@ -243,6 +245,7 @@ impl MemoryService for Memories {
     ) -> Result<Response<proto::ConsolidateResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let upkeep = read::upkeep(asked.action)?;
+        read::collections(&asked.collections)?;
         let (desk, collections) = (self.desk.clone(), asked.collections);
         let done = self
             .finish(span, async move {

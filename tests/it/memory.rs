@@ -2,6 +2,7 @@
 //! is left when the daemon is killed.
 
 mod bed;
+mod bounds;
 mod crash;
 mod embedder;
 mod faults;

@@ -60,7 +60,7 @@ pub(super) async fn eval(options: Eval) -> Result<ExitCode, Failed> {
     })?;
     let asked = Options {
         questions: options.questions,
-        over: Over::Units {
+        over: Over {
             units: options.units,
             policies: options.policies,
             embedder,
@@ -74,7 +74,7 @@ pub(super) async fn eval(options: Eval) -> Result<ExitCode, Failed> {
     let bar = bar(Some(0), "done");
     let told = |progress: Progress| {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        bar.set_message(progress.stage);
+        bar.set_message(format!("{} ", progress.stage));
         bar.set_length(number(progress.total));
         bar.set_position(number(progress.done));
     };

@@ -88,6 +88,28 @@ pub(super) fn failed(failed: &[proto::FailedLayer]) -> Vec<Value> {
     failed.iter().map(one).collect()
 }
 
+/// A kind by its name.
+pub(super) fn kind(name: &str) -> Result<proto::Kind, String> {
+    let known = proto::Kind::from_str_name(&format!("KIND_{}", name.to_uppercase()));
+    let known = known.filter(|kind| kind.named().is_some());
+    known.ok_or_else(|| "it is none of knowledge, case, preference, result".to_owned())
+}
+
+/// An entity: its value, or its kind and value.
+pub(super) fn entity(text: &str) -> proto::Entity {
+    let (kind, value) = text.split_once('=').unwrap_or_default();
+    let (kind, value) = if value.is_empty() { ("", text) } else { (kind, value) };
+    proto::Entity { kind: kind.to_owned(), value: value.to_owned() }
+}
+
+/// A point: degrees north and east.
+pub(super) fn point(text: &str) -> Result<proto::Point, String> {
+    let (north, east) = text.split_once(',').ok_or("it is no point such as 31.23,121.47")?;
+    let read =
+        |text: &str| text.trim().parse::<f64>().map_err(|error| format!("`{text}`: {error}"));
+    Ok(proto::Point { latitude: read(north)?, longitude: read(east)? })
+}
+
 /// A condition such as `line=PX`, `year>=2026` or `state!=old`.
 pub(super) fn filter(text: &str) -> Result<proto::Filter, Failed> {
     use proto::filter::Compare;
@@ -109,11 +131,35 @@ pub(super) fn filter(text: &str) -> Result<proto::Filter, Failed> {
         .ok_or_else(|| {
             Failed::usage(format!("`{text}` is no condition such as line=PX or year>=2026"))
         })?;
-    let json = serde_json::from_str::<Value>(value).is_ok();
-    let value = if json { value.to_owned() } else { Value::from(value).to_string() };
-    Ok(proto::Filter {
-        field: field.trim().to_owned(),
-        compare: compare.into(),
-        values_json: vec![value],
-    })
+    let text = Value::from(value).to_string();
+    let several = matches!(compare, Compare::Any | Compare::None);
+    let values_json = match serde_json::from_str::<Value>(value) {
+        Err(_) => vec![text],
+        // A field for texts, such as a version, holds `2` as text.
+        Ok(Value::Number(_) | Value::Bool(_) | Value::Null) if several => {
+            vec![value.to_owned(), text]
+        }
+        Ok(_) => vec![value.to_owned()],
+    };
+    Ok(proto::Filter { field: field.trim().to_owned(), compare: compare.into(), values_json })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{filter, proto::filter::Compare};
+
+    #[test]
+    fn what_may_be_a_number_or_a_text_is_asked_for_as_both() {
+        let read = |text| {
+            let read = filter(text).ok().unwrap();
+            (read.field.clone(), read.compare(), read.values_json)
+        };
+        let both = |value: &str| vec![value.to_owned(), format!("\"{value}\"")];
+        assert_eq!(read("version=2"), ("version".to_owned(), Compare::Any, both("2")));
+        assert_eq!(read("version!=2.10"), ("version".to_owned(), Compare::None, both("2.10")));
+        assert_eq!(read("tested=true").2, both("true"));
+        assert_eq!(read("version=\"2\"").2, ["\"2\""]);
+        assert_eq!(read("line=PX").2, ["\"PX\""]);
+        assert_eq!(read("year>=2026"), ("year".to_owned(), Compare::AtLeast, vec!["2026".into()]));
+    }
 }

@@ -53,6 +53,9 @@ pub(in crate::cli) struct Export {
     /// Only this collection; several times for several.
     #[arg(long)]
     collection: Vec<String>,
+    /// Also what is held for review.
+    #[arg(long)]
+    held: bool,
     /// Also what is archived.
     #[arg(long)]
     archived: bool,
@@ -76,7 +79,9 @@ struct Sums {
 pub(super) fn bar(total: Option<u64>, unit: &str) -> ProgressBar {
     let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     let form = match total {
-        Some(_) => format!("{{bar:40}} {{pos}} of {{len}} {unit}, {{per_sec}}, {{eta}} left"),
+        Some(_) => {
+            format!("{{msg}}{{bar:40}} {{pos}} of {{len}} {unit}, {{per_sec}}, {{eta}} left")
+        }
         None => format!("{{spinner}} {{pos}} {unit}, {{per_sec}}, {{elapsed}}"),
     };
     match ProgressStyle::with_template(&form) {
@@ -102,8 +107,11 @@ pub(super) async fn import(options: Import) -> Result<ExitCode, Failed> {
         let answers = answers.map_err(|status| told(&status))?.into_inner();
         follow(answers, places, (&options, total)).await
     };
-    let (read, written) = tokio::join!(reading, writing);
+    let ((read, cut), written) = tokio::join!(reading, writing);
     let mut sums = written?;
+    if let Some(line) = cut.filter(|_| sums.refused == 0) {
+        return Err(unanswered(line));
+    }
     if let Some(last) = sums.last.take().filter(|_| !options.no_wait) {
         settle(&mut client, last).await?;
     }
@@ -128,24 +136,32 @@ fn lines(file: &Path) -> Result<Option<u64>, Failed> {
     Ok(Some(count))
 }
 
+/// The daemon ended the stream before its time.
+fn unanswered(line: u64) -> Failed {
+    Failed::no_daemon(format!(
+        "the daemon ended the import at line {line}, and did not say why: send the same file again, what is \
+         there already costs next to nothing"
+    ))
+}
+
 /// Reads and sends the lines, and tells the number of each that was sent; gives what is wrong with
-/// those that were not.
+/// those that were not, and the line at which nothing more was taken.
 async fn read(
     input: Box<dyn AsyncRead + Send + Unpin>,
     send: mpsc::Sender<proto::RememberManyRequest>,
     place: mpsc::UnboundedSender<u64>,
     go_on: bool,
-) -> Vec<String> {
+) -> (Vec<String>, Option<u64>) {
     let (mut reader, mut line, mut number) = (BufReader::new(input), Vec::new(), 0);
     let mut wrong = Vec::new();
     loop {
         line.clear();
         match reader.read_until(b'\n', &mut line).await {
-            Ok(0) => return wrong,
+            Ok(0) => return (wrong, None),
             Ok(_) => number += 1,
             Err(error) => {
                 wrong.push(format!("line {}: cannot be read: {error}", number + 1));
-                return wrong;
+                return (wrong, None);
             }
         }
         if line.trim_ascii().is_empty() {
@@ -155,13 +171,13 @@ async fn read(
             Ok(one) => {
                 // The daemon's side tells why nothing more is taken.
                 if place.send(number).is_err() || send.send(one).await.is_err() {
-                    return wrong;
+                    return (wrong, Some(number));
                 }
             }
             Err(why) => {
                 wrong.push(format!("line {number}: {why}"));
                 if !go_on {
-                    return wrong;
+                    return (wrong, None);
                 }
             }
         }
@@ -226,7 +242,8 @@ async fn follow(
         }
     }
     bar.finish_and_clear();
-    Ok(sums)
+    places.close();
+    places.recv().await.map_or(Ok(sums), |line| Err(unanswered(line)))
 }
 
 /// Waits until the last unit is found; those before it are worked off earlier.
@@ -279,16 +296,19 @@ pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {
     let wrong = |error: std::io::Error| Failed::answer(format!("cannot write the units: {error}"));
     let mut out: Box<dyn Write> = match &options.out {
         Some(path) => {
-            Box::new(std::io::BufWriter::new(std::fs::File::create(path).map_err(|error| {
+            let made = file(path).map_err(|error| {
                 Failed::usage(format!("cannot write `{}`: {error}", path.display()))
-            })?))
+            });
+            Box::new(std::io::BufWriter::new(made?))
         }
         None => Box::new(std::io::stdout()),
     };
     let mut asked = proto::ListRequest {
         collections: options.collection,
+        held: options.held,
         archived: options.archived,
         page_size: PAGE,
+        any_date: true,
         ..proto::ListRequest::default()
     };
     let (mut client, bar) = (options.at.memories().await?, bar(None, "units"));
@@ -304,9 +324,29 @@ pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {
         }
         asked.page_token = page.next_page_token;
         if asked.page_token.is_empty() {
-            bar.finish_and_clear();
-            out.flush().map_err(wrong)?;
-            return Ok(ExitCode::SUCCESS);
+            break;
         }
     }
+    let count = bar.position();
+    bar.finish_and_clear();
+    out.flush().map_err(wrong)?;
+    // Standard output may be the file.
+    print::error(&format!("{count} units written"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file for its owner alone, as what it is to hold may be for few; what was in it is gone.
+fn file(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let open = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    if open.metadata()?.is_file() {
+        open.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        open.set_len(0)?;
+    }
+    Ok(open)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Asked, form};
+use super::{Around, Asked, form};
 use crate::cli::client::{Where, told};
 use crate::cli::{Failed, print};
 use crate::proto::memory as proto;
@@ -66,6 +66,11 @@ pub(in crate::cli) struct List {
     /// Only units whose metadata is so, as for recall.
     #[arg(long)]
     filter: Vec<String>,
+    /// Only units of this kind; several times for several.
+    #[arg(long, value_parser = form::kind)]
+    kind: Vec<proto::Kind>,
+    #[command(flatten)]
+    around: Around,
     /// Only what holds then; now without it.
     #[arg(long, default_value = "")]
     as_of: String,
@@ -208,7 +213,9 @@ pub(super) async fn list(options: List) -> Result<ExitCode, Failed> {
     let filters = options.filter.iter().map(|text| form::filter(text)).collect::<Result<_, _>>()?;
     let mut asked = proto::ListRequest {
         collections: options.collection,
+        kinds: options.kind.into_iter().map(Into::into).collect(),
         filters,
+        spot: options.around.spot(),
         as_of: options.as_of,
         known_at: options.known_at,
         held: options.held,
@@ -324,6 +331,14 @@ pub(super) async fn stats(options: Stats) -> Result<ExitCode, Failed> {
         found.quarantined,
         found.waiting
     ))?;
+    let embedder = match found.embedder.as_str() {
+        "" => "none: questions are answered without vectors",
+        name => name,
+    };
+    print::text(&format!("embedder: {embedder}"))?;
+    for one in &found.vectors {
+        print::text(&format!("  {} of {} chunks by {}", one.chunks, found.chunks, one.model))?;
+    }
     for one in &found.collections {
         print::text(&format!("{}  ({})  {}", one.name, one.verbs.join(", "), one.description))?;
     }

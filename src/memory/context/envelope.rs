@@ -25,9 +25,11 @@ pub(super) fn nonce(material: &Material, recalled: &Recalled) -> String {
     }
 }
 
-/// Whether a unit stands in an envelope: it is little trusted, or what it says was said outside.
+/// Whether a unit stands in an envelope: it is little trusted, or what it says was said outside, as what
+/// stands on an image is, whoever brought it.
 pub(super) fn is_needed(hit: &Recollection, config: &Config) -> bool {
     hit.version.trust.0 < config.trusted
+        || !hit.version.draft.image_words().is_empty()
         || matches!(hit.version.origin, Origin::Tool | Origin::Web | Origin::File)
         || hit.version.state != State::Active
 }

@@ -175,6 +175,7 @@ impl Desk {
         let told = json!({
             "collections": collections, "as_of": when.as_of, "known_at": when.known_at,
             "held": listing.held, "archived": listing.archived, "limit": listing.limit,
+            "any_date": listing.any_date,
         });
         let (held, archived) = (listing.held, listing.archived);
         let wish = Wish::Read { verb: Verb::List, collections, held, archived };

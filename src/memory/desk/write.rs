@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::ask::in_time;
 use super::error::code;
@@ -12,7 +13,7 @@ use super::record::digest;
 use super::{Answered, Desk, Error, Visit};
 use crate::mask;
 use crate::memory::facade::{Which, work};
-use crate::memory::{Draft, Error as Fault, Image, Receipt};
+use crate::memory::{Draft, Error as Fault, Image, Receipt, StoreError, gate};
 use crate::policy::{Permit, Wish};
 
 impl Desk {
@@ -25,7 +26,7 @@ impl Desk {
         wait: Option<Duration>,
     ) -> Result<Answered<Vec<Result<Receipt, Fault>>>, Error> {
         let (memory, keepers) = (self.memory()?, self.keepers()?);
-        let told = json!({ "drafts": drafts.iter().map(told).collect::<Vec<_>>() });
+        let (drafts, told) = told_all(drafts).await?;
         let collections = self.collections();
         let works: BTreeSet<_> =
             drafts.iter().filter_map(|draft| work(draft, &collections)).collect();
@@ -49,15 +50,13 @@ impl Desk {
     }
 
     /// Images of the draft's source as an earlier write of the caller had them, redacted; `None` where
-    /// the caller may not write the draft, or the memory does not answer.
-    pub async fn images(&self, visit: &Visit, draft: &Draft) -> Option<Vec<Image>> {
+    /// the caller may not write the draft, its collection does not take it, or the memory does not
+    /// answer. Keeps no record: what comes of it is told by [`Desk::remember`].
+    pub async fn images(&self, visit: &Visit, draft: Draft) -> Option<Vec<Image>> {
         let (memory, keepers) = (self.memory().ok()?, self.keepers().ok()?);
-        let work = work(draft, &self.collections())?;
-        let permit = keepers.permit_works(&visit.caller, BTreeSet::from([work.clone()]));
-        if !permit.admits(&work) {
-            return None;
-        }
-        memory.images(&permit, draft).await.ok()
+        let work = work(&draft, &self.collections())?;
+        let permit = keepers.permit_works(&visit.caller, BTreeSet::from([work]));
+        memory.images(&permit, draft).await
     }
 
     /// What became of a write of the caller. It is nobody else's, so that no policy is asked, and
@@ -108,13 +107,41 @@ impl Desk {
     }
 }
 
-/// What the record says of a draft.
+/// What the record says of drafts. Masking takes time where there is much text, and so is done beside
+/// the others' requests.
+async fn told_all(drafts: Vec<Draft>) -> Result<(Vec<Draft>, Value), Error> {
+    let work = move || {
+        let told: Vec<Value> = drafts.iter().map(told).collect();
+        (drafts, json!({ "drafts": told }))
+    };
+    let told = tokio::task::spawn_blocking(work).await;
+    told.map_err(|_lost| StoreError::Engine("the drafts could not be looked at".to_owned()).into())
+}
+
+/// What the record says of a draft; of one that is too large to be taken, nothing that it says.
 fn told(draft: &Draft) -> Value {
+    if !gate::is_sane(draft) {
+        return json!({ "kind": draft.kind, "digest": null });
+    }
     json!({
         "collection": mask::text(&draft.collection), "source": mask::text(&draft.source),
-        "source_id": mask::text(&draft.source_id), "kind": draft.kind,
-        "digest": digest(&serde_json::to_string(draft).unwrap_or_default()),
+        "source_id": mask::text(&draft.source_id), "kind": draft.kind, "digest": sum(draft),
     })
+}
+
+/// SHA-256 in hex of a draft as the record would show it. Vectors are no text, and are not masked.
+fn sum(draft: &Draft) -> String {
+    let (mut bare, mut vectors) = (draft.clone(), Sha256::new());
+    for image in &mut bare.images {
+        for number in std::mem::take(&mut image.vector) {
+            vectors.update(number.to_le_bytes());
+        }
+    }
+    let text = serde_json::to_string(&bare).unwrap_or_default();
+    match draft.images.iter().all(|image| image.vector.is_empty()) {
+        true => digest(&text),
+        false => digest(&format!("{text} {}", hex::encode(vectors.finalize()))),
+    }
 }
 
 /// What the record says of a receipt.
@@ -125,5 +152,37 @@ fn outcome(written: &Result<Receipt, Fault>) -> Value {
             "unit": receipt.stored.as_ref().map(|(unit, seq)| unit.evidence(*seq)),
         }),
         Err(fault) => json!({ "code": code(fault), "message": mask::text(&fault.to_string()) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{sum, told};
+    use crate::memory::Draft;
+
+    fn draft(more: serde_json::Value) -> Draft {
+        let mut draft = json!({
+            "collection": "notes", "source": "chat/1", "source_id": "1", "kind": "knowledge",
+        });
+        draft.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(draft).unwrap()
+    }
+
+    #[test]
+    fn a_record_names_a_draft_by_what_it_says_and_hides_what_is_masked() {
+        let image = |number: f32| json!({"images": [{"sha256": "0".repeat(64), "vector_model": "m", "vector": [number]}]});
+        assert_eq!(sum(&draft(image(0.5))), sum(&draft(image(0.5))));
+        assert_ne!(sum(&draft(image(0.5))), sum(&draft(image(0.25))));
+        let call = |number: &str| draft(json!({"text": format!("call {number}")}));
+        assert_eq!(sum(&call("13812345678")), sum(&call("13987654321")));
+        assert_eq!(told(&call("now"))["source"], "chat/1");
+    }
+
+    #[test]
+    fn nothing_of_a_draft_that_is_too_large_is_looked_at() {
+        let told = told(&draft(json!({"source": "x".repeat(5 << 20)})));
+        assert_eq!(told, json!({"kind": "knowledge", "digest": null}));
     }
 }

@@ -86,12 +86,9 @@ impl Drop for Folder {
 
 /// Writes all units, and waits until they are found.
 pub(super) async fn build(
-    over: &Over,
+    Over { units, policies, embedder, config }: &Over,
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<Built, Error> {
-    let Over::Units { units, policies, embedder, config } = over else {
-        return Err(Error::Build("there are no units to build it of".to_owned()));
-    };
     let drafts = units::read(units)?;
     let folder = Folder::new()?;
     let collections = match policies {

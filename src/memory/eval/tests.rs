@@ -130,7 +130,7 @@ async fn a_memory_of_units_is_built_measured_and_removed() {
     let out = folder.path().join("ranking.jsonl");
     let options = super::Options {
         questions: questions.path().to_owned(),
-        over: super::Over::Units {
+        over: super::Over {
             units: turns.path().to_owned(),
             policies: None,
             embedder: None,
@@ -163,7 +163,7 @@ async fn neighbours_bring_up_turns_of_conversations() {
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/memory/conversation");
     let options = super::Options {
         questions: folder.join("questions.jsonl"),
-        over: super::Over::Units {
+        over: super::Over {
             units: folder.join("units.jsonl"),
             policies: None,
             embedder: None,
@@ -200,7 +200,7 @@ async fn a_set_that_is_named_is_measured() {
     let policies = Some(folder.join("policies")).filter(|path| path.exists());
     let options = super::Options {
         questions: folder.join("questions.jsonl"),
-        over: super::Over::Units {
+        over: super::Over {
             units: folder.join("units.jsonl"),
             policies,
             embedder: embedder.flatten(),

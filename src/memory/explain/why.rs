@@ -1,19 +1,19 @@
 //! The reasons of one version: what keeps it out of the scope, each on its own, then what kept it out
 //! of the answer.
 
-use super::{Verdict, find};
+use super::{Seen, Verdict, find};
 use crate::memory::recall::{Trace, wanted};
 use crate::memory::{Compare, End, Question, Scope, Spot, State, Version};
 
 /// What became of a version that the caller may be told of.
 pub(super) fn verdict(
-    version: &Version,
-    metres: Option<f64>,
+    seen: Seen<'_>,
     (scope, question): (&Scope, &Question),
     trace: &Trace,
 ) -> Verdict {
+    let version = seen.version;
     let evidence = version.evidence();
-    let mut why = outside(version, metres, scope);
+    let mut why = outside(&seen, scope);
     let mut verdict = Verdict { evidence, place: None, why: Vec::new(), scores: Vec::new() };
     let most = wanted(question);
     if let Some((place, one)) = find(&trace.weighed, version.seq) {
@@ -43,12 +43,18 @@ pub(super) fn verdict(
 }
 
 /// Everything that keeps a version out before anything is ranked.
-fn outside(version: &Version, metres: Option<f64>, scope: &Scope) -> Vec<String> {
+fn outside(&Seen { version, metres, knows }: &Seen<'_>, scope: &Scope) -> Vec<String> {
     let mut why = Vec::new();
     why.extend(access(version, scope));
+    let state = state(version, scope);
+    if let (Some(state), false) = (&state, knows) {
+        // Policy was not asked about what is kept out of use: what it holds is not told.
+        why.push((*state).to_owned());
+        return why;
+    }
     why.extend(known(version, scope));
     why.extend(valid(version, scope));
-    why.extend(state(version, scope));
+    why.extend(state.map(|state| with_remarks(state, version)));
     if !scope.kinds.is_empty() && !scope.kinds.contains(&version.draft.kind) {
         why.push(format!("filtered by `kinds`: it is `{}`", name(version.draft.kind)));
     }
@@ -112,20 +118,20 @@ fn valid(version: &Version, scope: &Scope) -> Option<String> {
     }
 }
 
-fn state(version: &Version, scope: &Scope) -> Option<String> {
-    let remarks = version.remarks.join("; ");
-    let with = |text: &str| match remarks.is_empty() {
-        true => text.to_owned(),
-        false => format!("{text}: {remarks}"),
-    };
+fn state(version: &Version, scope: &Scope) -> Option<&'static str> {
     match version.state {
-        State::Held if !scope.held => Some(with("held for review")),
-        State::Quarantined if !scope.quarantined => Some(with("quarantined")),
-        State::Archived if !scope.archived => {
-            Some("archived, and the archive was not asked for".to_owned())
-        }
-        State::Rejected => Some(with("refused by a reviewer")),
+        State::Held if !scope.held => Some("held for review"),
+        State::Quarantined if !scope.quarantined => Some("quarantined"),
+        State::Archived if !scope.archived => Some("archived, and the archive was not asked for"),
+        State::Rejected => Some("refused by a reviewer"),
         State::Active | State::Held | State::Quarantined | State::Archived => None,
+    }
+}
+
+fn with_remarks(state: &str, version: &Version) -> String {
+    match (version.state, version.remarks.is_empty()) {
+        (State::Archived, _) | (_, true) => state.to_owned(),
+        (_, false) => format!("{state}: {}", version.remarks.join("; ")),
     }
 }
 

@@ -11,7 +11,7 @@ const DRAFT: usize = 4 << 20;
 /// Bytes of its text.
 const TEXT: usize = 1 << 20;
 /// Bytes of its value, and of the words of one image.
-const VALUE: usize = 64 << 10;
+pub(crate) const VALUE: usize = 64 << 10;
 /// Characters of names: title, source, source id, group, speaker, and the parts of entities and facts.
 const NAME: usize = 512;
 /// Characters of a trigger.
@@ -139,6 +139,19 @@ impl Place<'_> {
             _ => Size::Name,
         }
     }
+}
+
+/// The texts of a draft in which anything can be said: all but the collection, times, digests and the
+/// metadata.
+pub(in crate::memory) fn texts(draft: &Draft) -> Vec<&str> {
+    let mut all = Vec::new();
+    each(draft, &mut |place, text| {
+        let fixed = matches!(place.field, "collection" | "source_time" | "valid_from" | "valid_to");
+        if !fixed && place.part != "sha256" && !text.is_empty() {
+            all.push(text);
+        }
+    });
+    all
 }
 
 /// Gives every text of a draft but its metadata, with its place.

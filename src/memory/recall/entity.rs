@@ -26,8 +26,10 @@ pub(super) fn entities(text: &str, given: &[Entity]) -> Vec<Entity> {
     let mut found: Vec<Entity> = given.to_vec();
     let plain: String = text.nfkc().collect();
     for value in quoted(&plain).into_iter().chain(numbered(&plain)) {
-        let known = found.iter().any(|one| one.value.eq_ignore_ascii_case(&value));
-        if !known && found.len() < MOST {
+        if found.len() >= MOST {
+            break;
+        }
+        if !found.iter().any(|one| one.value.eq_ignore_ascii_case(&value)) {
             found.push(Entity { kind: String::new(), value });
         }
     }

@@ -23,6 +23,11 @@ pub(super) trait Reranker: Send + Sync + Debug {
     /// What part of a score it decides, 0..1; a trigger's part stays.
     fn share(&self) -> f64;
 
+    /// Whether it has something to look at for this question.
+    fn suits(&self, _question: &Question) -> bool {
+        true
+    }
+
     /// How well each passage answers, 0..1, in the order given.
     async fn rerank(
         &self,
@@ -63,7 +68,9 @@ impl Recall {
         found: &mut [Recollection],
         notes: &mut Notes,
     ) {
-        let Some(reranker) = &self.reranker else { return };
+        let Some(reranker) = self.reranker.as_ref().filter(|one| one.suits(question)) else {
+            return;
+        };
         if question.without.contains(&Sense::Rerank) || question.text.trim().is_empty() {
             return;
         }

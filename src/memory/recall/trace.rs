@@ -108,7 +108,10 @@ impl Recall {
         let mut text = question.text.trim().to_owned();
         let asks = |sense| !question.without.contains(&sense);
         let normal = normal::normal(&text);
-        if let Some(rewriter) = self.rewriter.as_ref().filter(|_| !text.is_empty()) {
+        // Without a conversation nothing makes it more complete than it is.
+        let rewrites =
+            asks(Sense::Rewrite) && !text.is_empty() && !question.conversation.is_empty();
+        if let Some(rewriter) = self.rewriter.as_ref().filter(|_| rewrites) {
             match rewriter.rewrite(question).await {
                 Ok(rewritten) => {
                     notes.asked.rewritten.clone_from(&rewritten);

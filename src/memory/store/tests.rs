@@ -39,6 +39,7 @@ macro_rules! contract {
                 words::spelling_makes_no_difference,
                 words::a_long_text_gains_nothing_by_its_length,
                 words::other_tenants_change_no_score,
+                words::what_the_scope_may_not_look_into_changes_no_score,
                 words::a_trigger_is_met_whole_or_by_its_words,
                 words::entities_are_met_by_value_and_kind,
                 words::the_words_of_chunks_come_in_the_order_asked_for,

@@ -1,31 +1,22 @@
-//! Redacts a whole draft with one set of placeholders. What names things (source, source id, group)
-//! cannot be redacted, since two would become one: there it is refused.
+//! Redacts a whole draft with one set of placeholders. What names things (source, source id, group,
+//! model) cannot be redacted, since two would become one, nor can numbers: there it is refused.
 
 use serde_json::Value;
 
+use crate::decimal::Decimal;
 use crate::mask::Rules;
 use crate::memory::collection::Collection;
 use crate::memory::fault::Violation;
-use crate::memory::redact::{Names, field, redact};
+use crate::memory::gate::{texts, word};
+use crate::memory::redact::{Names, field};
 use crate::memory::unit::{Draft, Table};
+use crate::pointer::escape;
 
 /// Takes out what the collection hides.
 pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, Vec<Violation>> {
     let rules = collection.rules();
-    let mut wrong = Vec::new();
-    for (name, text) in
-        [("source", &draft.source), ("source_id", &draft.source_id), ("group", &draft.group)]
-    {
-        let found = redact(text, &rules, &mut Names::default()).found;
-        if let Some(found) = found.first() {
-            let kind = super::super::gate::word(&found.kind);
-            let message = format!(
-                "holds what is redacted here ({kind}), and as a name it must be kept as it is; send \
-                 another name, such as a digest of this one"
-            );
-            wrong.push(Violation::new(format!("/{name}"), message));
-        }
-    }
+    let wrong: Vec<Violation> =
+        kept(draft).into_iter().filter_map(|one| one.fault(&rules)).collect();
     if !wrong.is_empty() {
         return Err(wrong);
     }
@@ -34,19 +25,54 @@ pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, V
     Ok(cover.count)
 }
 
-/// The texts that are redacted, or are part of a name.
-fn texts(draft: &Draft) -> Vec<&str> {
-    let mut all = vec![draft.text.as_str(), &draft.value, &draft.key, &draft.speaker, &draft.group];
-    all.extend(draft.triggers.iter().map(String::as_str));
+/// What cannot be redacted, since a placeholder in its place would say something else.
+struct Kept {
+    place: String,
+    name: String,
+    text: String,
+    mend: &'static str,
+}
+
+impl Kept {
+    fn fault(&self, rules: &Rules) -> Option<Violation> {
+        let found = field(&self.name, &self.text, rules, &mut Names::default()).found;
+        let kind = word(&found.first()?.kind);
+        let message = format!("holds what is redacted here ({kind}), and {}", self.mend);
+        Some(Violation::new(&self.place, message))
+    }
+}
+
+fn kept(draft: &Draft) -> Vec<Kept> {
+    let name = |place: String, text: &str| Kept {
+        place,
+        name: String::new(),
+        text: text.to_owned(),
+        mend: "as a name it must be kept as it is; send another name, such as a digest of this one",
+    };
+    let mut all = vec![
+        name("/source".to_owned(), &draft.source),
+        name("/source_id".to_owned(), &draft.source_id),
+        name("/group".to_owned(), &draft.group),
+    ];
+    let models = draft.images.iter().enumerate();
     all.extend(
-        draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]),
+        models.map(|(at, image)| name(format!("/images/{at}/vector_model"), &image.vector_model)),
     );
-    all.extend(draft.facts.iter().flat_map(|one| [one.entity.as_str(), &one.value]));
-    all.extend(draft.entities.iter().map(|one| one.value.as_str()));
-    for Table { caption, columns, rows } in &draft.tables {
-        all.extend(
-            [caption].into_iter().chain(columns).chain(rows.iter().flatten()).map(String::as_str),
-        );
+    let mut number = |place: String, name: &str, text: String| {
+        let mend =
+            "a number has no place for a mark; leave it out, or send it in a field for texts";
+        all.push(Kept { place, name: name.to_owned(), text, mend });
+    };
+    if let Some(position) = draft.position {
+        number("/position".to_owned(), "", position.unsigned_abs().to_string());
+    }
+    for (name, value) in &draft.metadata {
+        if let Value::Number(value) = value {
+            let spelled = Decimal::parse(value.as_str()).and_then(|value| value.whole());
+            let text = spelled.unwrap_or_else(|| value.to_string());
+            let text = text.trim_start_matches('-').to_owned();
+            number(format!("/metadata/{}", escape(name)), name, text);
+        }
     }
     all
 }
@@ -78,16 +104,23 @@ impl Cover {
         }
         draft.triggers.iter_mut().for_each(|text| self.text(text));
         for image in &mut draft.images {
-            for text in [&mut image.description, &mut image.ocr_text, &mut image.uri] {
+            let words = [&mut image.description, &mut image.ocr_text];
+            for text in words.into_iter().chain([&mut image.uri, &mut image.media_type]) {
                 self.text(text);
             }
         }
         for fact in &mut draft.facts {
-            self.text(&mut fact.entity);
             self.named(&fact.attribute, &mut fact.value);
+            for text in [&mut fact.entity, &mut fact.attribute, &mut fact.unit] {
+                self.text(text);
+            }
         }
         for entity in &mut draft.entities {
             self.named(&entity.kind, &mut entity.value);
+            self.text(&mut entity.kind);
+        }
+        if let Some(place) = &mut draft.place {
+            self.text(&mut place.kind);
         }
         draft.tables.iter_mut().for_each(|table| self.table(table));
         for (name, value) in &mut draft.metadata {

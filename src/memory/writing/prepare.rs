@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::memory::chunk::chunk;
 use crate::memory::collection::Collection;
 use crate::memory::conflict::Reading;
-use crate::memory::gate::{Ruling, word};
+use crate::memory::gate::{Ruling, texts, word};
 use crate::memory::guard::{self, judge};
 use crate::memory::store::{Chunk, Write};
 use crate::memory::unit::{Draft, Origin};
@@ -39,14 +39,12 @@ pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepa
 }
 
 fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
-    let mut judgement = judge(&words(draft), origin);
-    if !judgement.hold {
-        // Whoever brings an image: what it says was read by a tool, and may state and not ask.
-        judgement = judge(&pictured(draft), origin.max(Origin::Tool));
-    }
-    if !judgement.hold {
+    let whole = judge(&words(draft), origin);
+    // What is written or shown on an image was said outside, whoever brings the image.
+    let shown = judge(&draft.image_words().join("\n"), origin.max(Origin::File));
+    let Some(judgement) = [whole, shown].into_iter().find(|one| one.hold) else {
         return Vec::new();
-    }
+    };
     let tell = |finding: &guard::Finding| {
         format!("reads like an instruction ({}): {}", word(&finding.rule), finding.excerpt)
     };
@@ -57,32 +55,9 @@ fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {
     found
 }
 
-/// What is written and shown on the images of a draft.
-fn pictured(draft: &Draft) -> String {
-    let images = draft.images.iter();
-    let texts = images.flat_map(|one| [one.description.as_str(), &one.ocr_text]);
-    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
 /// Every text of a draft that a model may come to read.
 fn words(draft: &Draft) -> String {
-    let mut all = vec![draft.key.as_str(), &draft.text, &draft.value, &draft.speaker];
-    all.extend([draft.source.as_str(), &draft.source_id, &draft.group]);
-    all.extend(draft.triggers.iter().map(String::as_str));
-    all.extend(
-        draft.images.iter().flat_map(|one| [one.description.as_str(), &one.ocr_text, &one.uri]),
-    );
-    all.extend(
-        draft
-            .facts
-            .iter()
-            .flat_map(|one| [one.entity.as_str(), &one.attribute, &one.value, &one.unit]),
-    );
-    all.extend(draft.entities.iter().flat_map(|one| [one.kind.as_str(), &one.value]));
-    for table in &draft.tables {
-        all.push(&table.caption);
-        all.extend(table.columns.iter().chain(table.rows.iter().flatten()).map(String::as_str));
-    }
+    let mut all = texts(draft);
     let members = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => vec![text.clone()],
         serde_json::Value::Array(all) => {

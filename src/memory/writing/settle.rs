@@ -124,6 +124,9 @@ fn repeats(one: &Prepared, known: &Known, now: Timestamp) -> Option<Settlement> 
     let (stage, remark) = match (version.state, again) {
         (State::Rejected, _) => (Stage::Refused, "a reviewer rejected exactly this".to_owned()),
         (_, Some(_)) => (Stage::Unchanged, "equal to what is there".to_owned()),
+        (_, None) if !one.ruling.reads => {
+            (Stage::Unchanged, "this source says so already, under another id".to_owned())
+        }
         (_, None) => {
             let other = &version.draft.source_id;
             (Stage::Unchanged, format!("this source says so already, under the id `{other}`"))
@@ -204,7 +207,8 @@ fn judge(
     }
     let held: Vec<Clash> = clashes.into_iter().chain(near(one, version, beside)).collect();
     for clash in held {
-        version.remarks.push(clash.remark());
+        // The writer gets to see its remarks; who reviews sees the unit itself beside them.
+        version.remarks.push(if one.ruling.reads { clash.remark() } else { clash.hint() });
         if !version.conflicts.contains(&clash.unit) {
             version.conflicts.push(clash.unit);
         }

@@ -1,5 +1,6 @@
 //! The write path, the review and the upkeep against a real store.
 
+mod cover;
 mod crash;
 mod flow;
 mod inbox;

@@ -221,7 +221,7 @@ impl Shelf {
 }
 
 /// Whether a list of a collection names the caller.
-pub(super) fn listed(list: &[String], caller: &Caller) -> bool {
+pub(crate) fn listed(list: &[String], caller: &Caller) -> bool {
     list.iter().any(|entry| match entry.split_once(':') {
         None => entry == "any",
         Some(("caller", name)) => name == caller.name,

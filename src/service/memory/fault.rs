@@ -114,6 +114,12 @@ pub(super) fn malformed(wrong: &[(String, String)]) -> Refusal {
     }
 }
 
+/// The daemon ends, and a stream with it.
+pub(super) fn draining() -> Status {
+    let message = "the daemon is shutting down: send what has no answer to its successor";
+    with_details(Grpc::Unavailable, message, vec![reason(Code::Draining.as_str()), retry(SOON)])
+}
+
 /// The deadline passed.
 pub(super) fn late() -> Status {
     let message = "the deadline passed before the memory had answered";

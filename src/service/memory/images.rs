@@ -1,6 +1,6 @@
 //! Images that come along with a draft: bytes in, text and description by tools of this daemon out. The
-//! bytes are not kept; what cannot be read is stored without, and a remark says so. Nothing is read for
-//! who may not write the draft.
+//! bytes are not kept; what cannot be read is stored without, and a remark says so. Nothing is read of a
+//! draft that will be refused.
 
 use std::sync::Arc;
 
@@ -9,15 +9,13 @@ use serde_json::Value;
 
 use super::proto;
 use crate::call::{Call, File, MAX_FILES_BYTES};
-use crate::memory::{Desk, Draft, Image, Vision, Visit};
+use crate::memory::{Desk, Draft, IMAGE_BYTES, Image, Vision, Visit};
 use crate::pipeline::Pipeline;
 
 /// The tool that reads text.
 const OCR: &str = "image.ocr";
 /// Images of one draft.
 const MOST: usize = 16;
-/// Bytes of one reading; a draft may have no more in one text of an image.
-const LONGEST: usize = 64 << 10;
 
 /// Reads images.
 #[derive(Debug, Clone)]
@@ -47,8 +45,8 @@ impl Images {
             return Ok((draft, Vec::new()));
         }
         fits(&images)?;
-        // Who may not write it is answered by the desk; a model outside sees nothing of it.
-        let Some(known) = self.desk.images(visit, &draft).await else {
+        // What is wrong with it is answered by the desk; a model outside sees nothing of it.
+        let Some(known) = self.desk.images(visit, unread(&draft, &images)).await else {
             return Ok((draft, Vec::new()));
         };
         let mut remarks = Vec::new();
@@ -103,7 +101,7 @@ impl Images {
             Ok(text) => {
                 let (text, whole) = tidy(&text);
                 if !whole {
-                    remarks.push(format!("image {at}: {what} has over {LONGEST} bytes and is cut"));
+                    remarks.push(format!("image {at}: {what} has over {IMAGE_BYTES} bytes and is cut"));
                 }
                 text
             }
@@ -154,10 +152,26 @@ fn fits(images: &[proto::ImageFile]) -> Result<(), Wrong> {
     Err(vec![("images".to_owned(), format!("{what}; send the others in units of one `group`"))])
 }
 
+/// The draft as it will be, with a word in the place of those that are still to be read.
+fn unread(draft: &Draft, images: &[proto::ImageFile]) -> Draft {
+    let image = |image: &proto::ImageFile| Image {
+        uri: image.uri.clone(),
+        media_type: String::new(),
+        sha256: "0".repeat(64),
+        description: "unread".to_owned(),
+        ocr_text: String::new(),
+        vector_model: image.vector_model.clone(),
+        vector: image.vector.clone(),
+    };
+    let mut draft = draft.clone();
+    draft.images.extend(images.iter().map(image));
+    draft
+}
+
 /// A reading without the characters that no draft has, and whether that is all of it.
 fn tidy(text: &str) -> (String, bool) {
     let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
-    let end = text.floor_char_boundary(LONGEST);
+    let end = text.floor_char_boundary(IMAGE_BYTES);
     let kept = text.get(..end).unwrap_or_default();
     (kept.chars().map(plain).collect::<String>().trim().to_owned(), end == text.len())
 }

@@ -5,8 +5,11 @@ use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::draft::Read;
+use super::fields::Fields;
 use super::status;
 use crate::memory::context::Material;
+use crate::memory::place::Ring;
+use crate::memory::recall;
 use crate::memory::{
     Asking, Compare, Decision, Draft, Filter, Kind, Listing, Manner, Origin, Question, Sense, Spot,
     UnitId, Upkeep, When, Which,
@@ -15,47 +18,25 @@ use crate::proto::memory as proto;
 
 /// Bytes of a reason.
 const REASON_BYTES: usize = 1024;
-/// Bytes of the JSON text of a draft's metadata, or of a filter's value.
+/// Bytes of the JSON text of a draft's metadata.
 const JSON_BYTES: usize = 256 << 10;
+/// Bytes of the JSON text of a filter's value.
+const VALUE_BYTES: usize = 32 << 10;
+/// Bytes of instructions, tools, turns and results of a context together.
+const MATERIAL_BYTES: usize = 4 << 20;
+/// Numbers of a vector.
+const DIMENSIONS: usize = 8192;
 const FILTERS: usize = 32;
+const VALUES: usize = 256;
+const ENTITIES: usize = 64;
+const TYPES: usize = 64;
+const COLLECTIONS: usize = 256;
+const SENSES: usize = 64;
 const TURNS: usize = 32;
 const RECEIPTS: usize = 256;
 /// Tools, turns or results of a context.
 const PIECES: usize = 4096;
 const RING: usize = 1000;
-
-/// What is wrong with a message, field by field.
-#[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    fn wrong(&mut self, field: impl Into<String>, what: impl Into<String>) {
-        self.0.push((field.into(), what.into()));
-    }
-
-    fn most(&mut self, field: &str, count: usize, most: usize) {
-        if count > most {
-            self.wrong(field, format!("has {count} items; at most {most}"));
-        }
-    }
-
-    /// The value, when nothing is wrong.
-    pub(super) fn all<T>(self, value: Option<T>) -> Result<T, Status> {
-        match value {
-            Some(value) if self.0.is_empty() => Ok(value),
-            _ => Err(status::fields(&self.0)),
-        }
-    }
-
-    /// What is wrong, for an answer of its own.
-    pub(super) fn into_list(self) -> Vec<(String, String)> {
-        self.0
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 /// A draft. Its fields are named by JSON pointers, as the collection's own faults are.
 pub(super) fn draft(wire: Option<proto::Draft>, fields: &mut Fields) -> Option<Draft> {
@@ -94,7 +75,7 @@ fn metadata(text: &str, fields: &mut Fields) -> Option<Map<String, Value>> {
     if text.trim().is_empty() {
         return Some(Map::new());
     }
-    match json(text) {
+    match json(text, JSON_BYTES) {
         Ok(Value::Object(members)) => Some(members),
         Ok(_) => {
             fields.wrong("/metadata", "is no JSON object");
@@ -107,9 +88,9 @@ fn metadata(text: &str, fields: &mut Fields) -> Option<Map<String, Value>> {
     }
 }
 
-fn json(text: &str) -> Result<Value, String> {
-    if text.len() > JSON_BYTES {
-        return Err(format!("has {} bytes; at most {JSON_BYTES}", text.len()));
+fn json(text: &str, most: usize) -> Result<Value, String> {
+    if text.len() > most {
+        return Err(format!("has {} bytes; at most {most}", text.len()));
     }
     serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))
 }
@@ -140,6 +121,7 @@ fn sense(wire: i32) -> Option<Sense> {
 
 /// Known values of an enumeration.
 fn known<T>(field: &str, wire: &[i32], read: fn(i32) -> Option<T>, fields: &mut Fields) -> Vec<T> {
+    fields.most(field, wire.len(), SENSES);
     let known: Vec<T> = wire.iter().filter_map(|value| read(*value)).collect();
     if known.len() < wire.len() {
         fields.wrong(field, "has a value that is not known");
@@ -159,10 +141,21 @@ pub(super) fn asking(wire: Option<proto::Question>, after: Vec<String>) -> Resul
 
 fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> Asking {
     fields.most("question.conversation", wire.conversation.len(), TURNS);
-    fields.most("after_receipts", after.len(), RECEIPTS);
+    fields.names("after_receipts", &after, RECEIPTS);
+    fields.names("question.collections", &wire.collections, COLLECTIONS);
+    fields.most("question.entities", wire.entities.len(), ENTITIES);
+    for entity in wire.entities.iter().take(ENTITIES) {
+        fields.name("question.entities", &entity.kind);
+        fields.name("question.entities", &entity.value);
+    }
+    if let Some(image) = &wire.image {
+        fields.name("question.image.model", &image.model);
+        fields.most("question.image.vector", image.vector.len(), DIMENSIONS);
+    }
     let spot = wire.spot.and_then(|spot| self::spot("question.spot", spot, fields));
     let nearest = wire.nearest.map(|nearest| {
         let point = nearest.point.unwrap_or_default();
+        fields.names("question.nearest.types", &nearest.types, TYPES);
         (point.latitude, point.longitude, nearest.types)
     });
     let question = Question {
@@ -183,12 +176,18 @@ fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> A
         without: known("question.without", &wire.without, sense, fields),
         explain: false,
     };
+    if let Err(recall::Error::Question { field, reason }) = recall::check(&question) {
+        fields.wrong(format!("question.{field}"), reason);
+    }
     let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
+    fields.when("question.", &when);
     Asking { question, collections: wire.collections, when, after }
 }
 
 fn filters(field: &str, wire: Vec<proto::Filter>, fields: &mut Fields) -> Vec<Filter> {
     fields.most(field, wire.len(), FILTERS);
+    let values: usize = wire.iter().map(|filter| filter.values_json.len()).sum();
+    fields.most(field, values, 2 * VALUES);
     let read = |(at, filter): (usize, proto::Filter)| {
         let compare = match filter.compare() {
             proto::filter::Compare::Any => Compare::Any,
@@ -202,13 +201,15 @@ fn filters(field: &str, wire: Vec<proto::Filter>, fields: &mut Fields) -> Vec<Fi
                 return None;
             }
         };
+        fields.name(&format!("{field}[{at}].field"), &filter.field);
+        fields.most(&format!("{field}[{at}].values_json"), filter.values_json.len(), VALUES);
         let several = matches!(compare, Compare::Any | Compare::None);
         if filter.values_json.is_empty() || !several && filter.values_json.len() > 1 {
             fields.wrong(format!("{field}[{at}].values_json"), "needs one value");
         }
         let mut values = Vec::new();
-        for text in &filter.values_json {
-            match json(text) {
+        for text in filter.values_json.iter().take(VALUES) {
+            match json(text, VALUE_BYTES) {
                 Ok(value) => values.push(value),
                 Err(wrong) => fields.wrong(format!("{field}[{at}].values_json"), wrong),
             }
@@ -220,6 +221,7 @@ fn filters(field: &str, wire: Vec<proto::Filter>, fields: &mut Fields) -> Vec<Fi
 
 fn spot(field: &str, wire: proto::Spot, fields: &mut Fields) -> Option<Spot> {
     let kinds = wire.types;
+    fields.names(&format!("{field}.types"), &kinds, TYPES);
     match wire.shape {
         None => {
             fields.wrong(field, "has neither `within` nor `area`");
@@ -236,13 +238,10 @@ fn spot(field: &str, wire: proto::Spot, fields: &mut Fields) -> Option<Spot> {
         }
         Some(proto::spot::Shape::Area(area)) => {
             fields.most(field, area.ring.len(), RING);
-            if area.ring.len() < 3 {
-                fields.wrong(format!("{field}.area.ring"), "has fewer than 3 points");
-            }
-            let ring: Vec<_> =
-                area.ring.iter().map(|point| (point.latitude, point.longitude)).collect();
-            for point in &ring {
-                check_point(field, *point, fields);
+            let points = area.ring.iter().take(RING);
+            let ring: Vec<_> = points.map(|point| (point.latitude, point.longitude)).collect();
+            if let Err(unusable) = Ring::new(&ring) {
+                fields.wrong(format!("{field}.area.ring"), format!("is no area: {unusable}"));
             }
             Some(Spot::Inside { ring, kinds })
         }
@@ -261,8 +260,13 @@ fn check_point(field: &str, (latitude, longitude): (f64, f64), fields: &mut Fiel
 pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing, When), Status> {
     let mut fields = Fields::default();
     let (before, size) = page(&wire.page_token, wire.page_size, i64::MAX)?;
+    let dated = wire.spot.is_some() || !wire.as_of.is_empty() || !wire.known_at.is_empty();
+    if wire.any_date && dated {
+        fields.wrong("any_date", "goes with none of `spot`, `as_of` and `known_at`");
+    }
     let spot = wire.spot.and_then(|spot| self::spot("spot", spot, &mut fields));
     let listing = Listing {
+        any_date: wire.any_date,
         kinds: known("kinds", &wire.kinds, kind, &mut fields),
         filters: filters("filters", wire.filters, &mut fields),
         spot,
@@ -274,7 +278,16 @@ pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing,
         limit: size.saturating_add(1),
     };
     let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
+    fields.when("", &when);
+    fields.names("collections", &wire.collections, COLLECTIONS);
     fields.all(Some((wire.collections, listing, when)))
+}
+
+/// Names of collections.
+pub(super) fn collections(names: &[String]) -> Result<(), Status> {
+    let mut fields = Fields::default();
+    fields.names("collections", names, COLLECTIONS);
+    fields.all(Some(()))
 }
 
 /// Where a page begins, and how long it is.
@@ -297,7 +310,11 @@ pub(super) fn which(wire: Option<proto::forget_request::What>) -> Result<Which, 
             status::malformed(&[("unit_id", "is no id of a unit, which is a UUID".to_owned())])
         }),
         Some(What::Source(source)) => {
-            Ok(Which::Source(source.collection, source.source, source.source_id))
+            let mut fields = Fields::default();
+            fields.name("source.collection", &source.collection);
+            fields.name("source.source", &source.source);
+            fields.name("source.source_id", &source.source_id);
+            fields.all(Some(Which::Source(source.collection, source.source, source.source_id)))
         }
         None => {
             Err(status::malformed(&[("what", "has neither `unit_id` nor `source`".to_owned())]))
@@ -343,6 +360,12 @@ pub(super) fn material(wire: proto::ContextRequest) -> Result<(Asking, usize, Ma
         [("tools", &wire.tools), ("turns", &wire.turns), ("results", &wire.results)]
     {
         fields.most(field, list.len(), PIECES);
+    }
+    let texts = wire.tools.iter().chain(&wire.turns).chain(&wire.results);
+    let bytes: usize = texts.chain([&wire.instructions]).map(String::len).sum();
+    if bytes > MATERIAL_BYTES {
+        let what = "bytes together with `tools`, `turns` and `instructions`";
+        fields.wrong("results", format!("has {bytes} {what}; at most {MATERIAL_BYTES}"));
     }
     fields.all(Some(()))?;
     let asking = asking(wire.question, wire.after_receipts)?;

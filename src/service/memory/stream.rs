@@ -10,8 +10,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Status, Streaming};
 use tracing::Instrument;
 
-use super::read::{self, Fields};
-use super::{Memories, arrival, fault, status, tell};
+use super::fields::Fields;
+use super::{Memories, arrival, fault, read, status, tell};
 use crate::admission;
 use crate::memory::{Draft, Error as Fault, Receipt, Visit};
 use crate::proto::memory as proto;
@@ -45,9 +45,11 @@ impl Memories {
         let stop = self.stop.clone();
         let work = async move {
             let taken = service.take(brought, drafts, &say);
-            if let Some(Err(status)) = stop.run_until_cancelled(taken).await {
+            let taken = stop.run_until_cancelled(taken).await;
+            // Who is told that it went well takes all that was sent for taken.
+            if let Err(status) = taken.unwrap_or_else(|| Err(fault::draining())) {
                 // Nobody may be there to read it.
-                drop(say.send(Err(status)).await);
+                drop(tokio::time::timeout(PAUSE, say.send(Err(status))).await);
             }
         };
         self.tasks.spawn(work.instrument(span));

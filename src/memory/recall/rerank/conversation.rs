@@ -67,15 +67,16 @@ impl Reranker for Conversation {
         SHARE
     }
 
+    fn suits(&self, question: &Question) -> bool {
+        !question.conversation.is_empty()
+    }
+
     async fn rerank(
         &self,
         scope: &Scope,
         question: &Question,
         passages: &[(i64, &str)],
     ) -> Result<Vec<f64>, String> {
-        if question.conversation.is_empty() {
-            return Err("the question has no conversation before it".to_owned());
-        }
         let near = self.near(scope, question).await?;
         let common = shared(&question.conversation, passages);
         let both = passages.iter().zip(common);

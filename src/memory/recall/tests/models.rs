@@ -118,13 +118,28 @@ async fn a_model_makes_the_question_complete() {
 }
 
 #[tokio::test]
+async fn a_question_without_a_conversation_is_no_fault_of_what_needs_one() {
+    let home = Home::new().await;
+    home.texts(&["The compressor KC-75 weighs 900 kg."]).await;
+    let (endpoint, seen) = endpoint(|_| json!({})).await;
+    let config =
+        Config { rerank: Rerank::Conversation, rewrite: Some(endpoint), ..Config::default() };
+    let answer = ask(&home, config, &text("compressor weighs")).await;
+    assert_eq!(ids(&answer), ["1"]);
+    assert!(answer.failed.is_empty(), "{:?}", answer.failed);
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn without_the_model_the_question_is_asked_as_it_is() {
     let home = Home::new().await;
     home.texts(&["The compressor KC-75 weighs 900 kg."]).await;
     let endpoint: Endpoint =
         serde_json::from_value(json!({"url": "http://127.0.0.1:9/v1", "model": "m"})).unwrap();
     let config = Config { rewrite: Some(endpoint), ..Config::default() };
-    let answer = ask(&home, config, &text("compressor weighs")).await;
+    let question =
+        Question { conversation: vec!["We bought one.".into()], ..text("compressor weighs") };
+    let answer = ask(&home, config, &question).await;
     assert_eq!(ids(&answer), ["1"]);
     assert!(answer.failed.iter().any(|(sense, why)| *sense == Sense::Rewrite && !why.is_empty()));
     assert_eq!(answer.asked.rewritten, "");

@@ -48,7 +48,7 @@ pub(super) struct Limits<'s> {
     /// All realms in the scope.
     pub(super) realms: Vec<i32>,
     /// Those of which everything may be found.
-    whole: Vec<i32>,
+    pub(super) whole: Vec<i32>,
     /// Those of which only one owner's may.
     owned: Vec<(i32, String)>,
     /// Versions whose place meets the condition, where there is one.
@@ -85,6 +85,12 @@ impl<'s> Limits<'s> {
             limits.here = Some(places::meeting(client, &limits.realms, spot).await?);
         }
         Ok(Some(limits))
+    }
+
+    /// Realms of which one owner's may be found and nothing else, and whose.
+    pub(super) fn owners(&self) -> (Vec<i32>, Vec<String>) {
+        let own = self.owned.iter().filter(|(realm, _)| !self.whole.contains(realm));
+        own.cloned().unzip()
     }
 
     /// Adds the scope's conditions on `v`, a version.

@@ -2,7 +2,7 @@
 //! changes of others, the receipts. One at a time over all daemons, so that numbers and times of
 //! recording grow in the order in which they become visible.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
 use jiff::Timestamp;
@@ -202,20 +202,29 @@ async fn next_seqs(step: &Transaction<'_>, open: &[(Settlement, bool)]) -> Resul
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// Adds up chunks and lengths of the collections.
-async fn count(step: &Transaction<'_>, sums: &[(i32, i64, i64)]) -> Result<(), Error> {
-    let mut totals: HashMap<i32, (i64, i64)> = HashMap::new();
-    for (realm, chunks, length) in sums {
-        let total = totals.entry(*realm).or_default();
+/// Adds up chunks and lengths of the collections, and of each owner there.
+async fn count(step: &Transaction<'_>, sums: &[((i32, String), (i64, i64))]) -> Result<(), Error> {
+    // In order, so that two daemons never wait for each other.
+    let mut totals: BTreeMap<&(i32, String), (i64, i64)> = BTreeMap::new();
+    for (of, (chunks, length)) in sums {
+        let total = totals.entry(of).or_default();
         *total = (total.0 + chunks, total.1 + length);
     }
-    let statement = step
+    let whole = step
         .prepare_cached(
             "UPDATE realms SET chunks = chunks + $2, length = length + $3 WHERE id = $1",
         )
         .await?;
-    for (realm, (chunks, length)) in totals {
-        step.execute(&statement, &[&realm, &chunks, &length]).await?;
+    let own = step
+        .prepare_cached(
+            "INSERT INTO spaces (realm, owner, chunks, length) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (realm, owner) DO UPDATE SET \
+             chunks = spaces.chunks + excluded.chunks, length = spaces.length + excluded.length",
+        )
+        .await?;
+    for ((realm, owner), (chunks, length)) in totals {
+        step.execute(&whole, &[realm, &chunks, &length]).await?;
+        step.execute(&own, &[realm, owner, &chunks, &length]).await?;
     }
     Ok(())
 }

@@ -35,8 +35,8 @@ pub(super) struct Sheet {
     pictures: Table,
     places: Table,
     uses: Table,
-    /// Realm, chunks and their length, a row a version.
-    pub(super) sums: Vec<(i32, i64, i64)>,
+    /// Realm and owner, chunks and their length, a row a version.
+    pub(super) sums: Vec<((i32, String), (i64, i64))>,
 }
 
 impl Table {
@@ -159,7 +159,8 @@ impl Sheet {
                 self.vectors.add([model, seq.clone(), ordinal, Some(vector(numbers))]);
             }
         }
-        self.sums.push((realm, i64::try_from(chunks.len()).unwrap_or(i64::MAX), length));
+        let count = i64::try_from(chunks.len()).unwrap_or(i64::MAX);
+        self.sums.push(((realm, keep(&version.owner)), (count, length)));
         for image in draft.images.iter().filter(|image| !image.vector.is_empty()) {
             let model = Some(models.number(&image.vector_model, IMAGE)?.to_string());
             self.pictures.add([seq.clone(), model, Some(vector(&image.vector))]);

@@ -1,5 +1,5 @@
 //! Full text by BM25: terms of a question in, chunks in scope by their score out. How rare a term is
-//! is counted over all chunks of the collections asked, whatever the rest of the scope.
+//! is counted over all chunks that the caller may know of, whatever the rest of the scope.
 
 use deadpool_postgres::Object;
 
@@ -55,17 +55,25 @@ async fn weigh(
     limits: &Limits<'_>,
     terms: &[String],
 ) -> Result<(Vec<String>, Vec<f64>, f64), Error> {
+    let (owned, owners) = limits.owners();
     let asked = "SELECT coalesce(sum(chunks), 0)::float8, \
                  greatest(coalesce(sum(length)::float8 / nullif(sum(chunks)::float8, 0), 1), 1) \
-                 FROM realms WHERE id = ANY($1)";
+                 FROM (SELECT chunks, length FROM realms WHERE id = ANY($1) UNION ALL \
+                 SELECT s.chunks, s.length FROM unnest($2::int[], $3::text[]) AS o(realm, owner) \
+                 JOIN spaces s ON s.realm = o.realm AND s.owner = o.owner) known";
     let statement = client.prepare_cached(asked).await?;
-    let row = client.query_one(&statement, &[&limits.realms]).await?;
+    let row = client.query_one(&statement, &[&limits.whole, &owned, &owners]).await?;
     let (all, mean): (f64, f64) = (row.try_get(0)?, row.try_get(1)?);
-    let asked = "SELECT term, count(*)::float8 AS n FROM postings \
-                 WHERE realm = ANY($1) AND term = ANY($2) GROUP BY term ORDER BY n";
+    let asked = "SELECT term, sum(n)::float8 AS n FROM (\
+                 SELECT term, count(*) AS n FROM postings \
+                 WHERE realm = ANY($1) AND term = ANY($4) GROUP BY term UNION ALL \
+                 SELECT p.term, count(*) FROM unnest($2::int[], $3::text[]) AS o(realm, owner) \
+                 JOIN postings p ON p.realm = o.realm AND p.term = ANY($4) \
+                 JOIN versions v ON v.seq = p.seq AND v.owner = o.owner GROUP BY p.term\
+                 ) known GROUP BY term ORDER BY n";
     let statement = client.prepare_cached(asked).await?;
     let mut found: Vec<(String, f64)> = Vec::new();
-    for row in client.query(&statement, &[&limits.realms, &terms]).await? {
+    for row in client.query(&statement, &[&limits.whole, &owned, &owners, &terms]).await? {
         found.push((row.try_get(0)?, row.try_get(1)?));
     }
     let is_common = |having: f64| all >= MANY && having * 2.0 > all;

@@ -164,6 +164,9 @@ async fn forget_words(step: &Transaction<'_>, realm: i32, seq: i64) -> Result<()
     let counted = "UPDATE realms SET chunks = chunks - $2, length = length - $3 WHERE id = $1";
     let chunks = i64::try_from(chunks.len()).unwrap_or(i64::MAX);
     step.execute(counted, &[&realm, &chunks, &length]).await?;
+    let own = "UPDATE spaces s SET chunks = s.chunks - $3, length = s.length - $4 FROM versions v \
+               WHERE v.seq = $2 AND s.realm = $1 AND s.owner = v.owner";
+    step.execute(own, &[&realm, &seq, &chunks, &length]).await?;
     Ok(())
 }
 

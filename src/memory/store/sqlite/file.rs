@@ -27,7 +27,7 @@ pub(super) const MEND: &str = "nothing in it was changed: keep a copy, get what 
                                `sqlite3 FILE .recover`, or put a backup in its place";
 
 /// Times are whole microseconds since 1970, UTC; what is finer is left off. Ids of chunks hold their
-/// version and place, those of vectors the chunk and model: see `ids.rs`.
+/// version and place, those of vectors the chunk and model: see `rows.rs`.
 const CREATE: &str = "
     CREATE TABLE clock (
         one INTEGER PRIMARY KEY CHECK (one = 1),

@@ -21,6 +21,13 @@ struct List {
     last: u32,
 }
 
+/// How many chunks, and words in them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Size {
+    chunks: usize,
+    words: u64,
+}
+
 /// The index.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
@@ -62,18 +69,51 @@ impl Postings {
         terms: &[String],
         counts: &dyn Fn(usize) -> bool,
     ) -> Vec<(usize, f32)> {
+        let lists = self.lists(terms).map(|list| (list, index(list.chunks))).collect();
+        let size = Size { chunks: self.lengths.len().saturating_sub(self.gone), words: self.total };
+        self.weigh(lists, size, counts)
+    }
+
+    /// The same where only a part of the chunks may be known of: so many there are of them, and `has`
+    /// tells which.
+    pub(super) fn score_in(
+        &self,
+        terms: &[String],
+        counts: &dyn Fn(usize) -> bool,
+        (size, has): (Size, &dyn Fn(usize) -> bool),
+    ) -> Vec<(usize, f32)> {
+        let having = |list: &List| {
+            let mut having = 0;
+            list.each(&mut |chunk, _| having += usize::from(has(index(chunk))));
+            having
+        };
+        let lists = self.lists(terms).map(|list| (list, having(list)));
+        let lists = lists.filter(|(_, having)| *having > 0).collect();
+        self.weigh(lists, size, counts)
+    }
+
+    fn lists(&self, terms: &[String]) -> impl Iterator<Item = &List> {
         let known = terms.iter().filter_map(|term| super::terms::find(term));
-        let mut lists: Vec<&List> = known.filter_map(|term| self.lists.get(&term)).collect();
-        lists.sort_by_key(|list| list.chunks);
-        let all = self.lengths.len().saturating_sub(self.gone);
-        let is_common = |list: &List| all >= MANY && index(list.chunks) * 2 > all;
-        if lists.first().is_some_and(|rarest| !is_common(rarest)) {
-            lists.retain(|list| !is_common(list));
+        known.filter_map(|term| self.lists.get(&term))
+    }
+
+    /// Scores by lists and how many chunks each is of, of those that count.
+    fn weigh(
+        &self,
+        mut lists: Vec<(&List, usize)>,
+        size: Size,
+        counts: &dyn Fn(usize) -> bool,
+    ) -> Vec<(usize, f32)> {
+        lists.sort_by_key(|(_, having)| *having);
+        let all = size.chunks;
+        let is_common = |having: usize| all >= MANY && having * 2 > all;
+        if lists.first().is_some_and(|(_, rarest)| !is_common(*rarest)) {
+            lists.retain(|(_, having)| !is_common(*having));
         }
-        let mean = (float(self.total) / float_of(all)).max(1.0);
+        let mean = (float(size.words) / float_of(all)).max(1.0);
         let (mut scores, mut touched) = (vec![0_f32; self.lengths.len()], Vec::new());
-        for list in lists {
-            let weight = rarity(all, index(list.chunks));
+        for (list, having) in lists {
+            let weight = rarity(all, having);
             list.each(&mut |chunk, count| {
                 let chunk = index(chunk);
                 let (Some(score), Some(length)) = (scores.get_mut(chunk), self.lengths.get(chunk))
@@ -93,6 +133,24 @@ impl Postings {
             });
         }
         touched.into_iter().filter_map(|chunk| Some((chunk, *scores.get(chunk)?))).collect()
+    }
+}
+
+impl Size {
+    /// One chunk more.
+    pub(super) fn grow(&mut self, words: u32) {
+        (self.chunks, self.words) = (self.chunks + 1, self.words + u64::from(words));
+    }
+
+    /// One chunk less.
+    pub(super) fn shrink(&mut self, words: u32) {
+        self.chunks = self.chunks.saturating_sub(1);
+        self.words = self.words.saturating_sub(u64::from(words));
+    }
+
+    /// Both together.
+    pub(super) fn join(&mut self, other: Self) {
+        (self.chunks, self.words) = (self.chunks + other.chunks, self.words + other.words);
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::entry::{Entry, What};
-use super::postings::{Postings, index};
+use super::postings::{Postings, Size, index};
 use super::rows::micros;
 use super::tags::{OWN, Tags};
 use super::triggers::Triggers;
@@ -26,6 +26,8 @@ pub(super) struct Shelf {
     /// Collection and owner, by their number in the columns.
     spaces: Vec<(String, String)>,
     by_space: HashMap<(String, String), u32>,
+    /// Chunks and words of each of them.
+    sizes: Vec<Size>,
     /// First chunk of each version; they stand together.
     first: Vec<u32>,
     /// Version and place in it, by chunk.
@@ -59,6 +61,8 @@ pub(super) struct Mask {
     may: Vec<bool>,
     /// The places, where they are few, in order.
     few: Option<Vec<u32>>,
+    /// The spaces that the scope may look into, where those are not all.
+    spaces: Option<Vec<bool>>,
 }
 
 impl Mask {
@@ -105,6 +109,9 @@ impl Shelf {
         for (ordinal, bag) in &entry.chunks {
             self.chunks.push((place, *ordinal));
             self.words.add(bag);
+            if let Some(size) = self.sizes.get_mut(index(space)) {
+                size.grow(bag.length);
+            }
         }
         for vector in entry.vectors {
             self.keep(entry.seq, vector.what, vector.id, &vector.code);
@@ -118,6 +125,7 @@ impl Shelf {
         }
         let number = u32::try_from(self.spaces.len()).unwrap_or(u32::MAX);
         self.spaces.push(key.clone());
+        self.sizes.push(Size::default());
         self.by_space.insert(key, number);
         number
     }
@@ -158,9 +166,13 @@ impl Shelf {
     /// Takes a version out of everything that is found; `bags` are the words of its chunks.
     pub(super) fn erase(&mut self, seq: i64, bags: &[(u32, Bag)]) {
         let Some(place) = self.place(seq) else { return };
+        let space = self.columns.get(index(place)).map_or(u32::MAX, |columns| columns.space);
         for (ordinal, bag) in bags {
             if let Some(chunk) = self.chunk(place, *ordinal) {
                 self.words.remove(chunk, bag);
+                if let Some(size) = self.sizes.get_mut(index(space)) {
+                    size.shrink(bag.length);
+                }
             }
         }
         if let Some(columns) = self.columns.get_mut(index(place)) {
@@ -181,6 +193,8 @@ impl Shelf {
     /// Places that the scope allows; `sets` are the versions that other conditions leave, each in order.
     pub(super) fn mask(&self, scope: &Scope, sets: &[Vec<i64>]) -> Mask {
         let test = Test::new(self, scope);
+        let spaces = (!test.spaces.iter().all(|may| *may)).then(|| test.spaces.clone());
+        let finish = |may| Mask { spaces, ..finish(may) };
         let own = |filter: &&Filter| !by_row(filter);
         let mut lists: Vec<Vec<u32>> =
             scope.filters.iter().filter(own).map(|filter| self.tags.meeting(filter)).collect();
@@ -249,11 +263,24 @@ impl Shelf {
         found.into_iter().collect()
     }
 
-    /// Chunks by their words.
+    /// Chunks by their words. How rare a word is is counted where the scope may look, so that a score
+    /// tells nothing of what is elsewhere.
     pub(super) fn by_words(&self, mask: &Mask, terms: &[String]) -> Vec<(usize, f32)> {
         let counts =
             |chunk: usize| self.chunks.get(chunk).is_some_and(|(of, _)| mask.has(index(*of)));
-        self.words.score(terms, &counts)
+        let Some(spaces) = &mask.spaces else { return self.words.score(terms, &counts) };
+        let open = |space: u32| spaces.get(index(space)).copied().unwrap_or(false);
+        let mut size = Size::default();
+        for (space, own) in (0_u32..).zip(&self.sizes) {
+            if open(space) {
+                size.join(*own);
+            }
+        }
+        let has = |chunk: usize| {
+            let of = self.chunks.get(chunk).and_then(|(of, _)| self.columns.get(index(*of)));
+            of.is_some_and(|columns| columns.state.is_some() && open(columns.space))
+        };
+        self.words.score_in(terms, &counts, (size, &has))
     }
 
     /// The likeliest chunks by their vectors.
@@ -317,7 +344,7 @@ fn finish(may: Vec<bool>) -> Mask {
         let places = may.iter().enumerate().filter(|(_, may)| **may);
         places.filter_map(|(place, _)| u32::try_from(place).ok()).collect()
     });
-    Mask { may, few }
+    Mask { may, few, spaces: None }
 }
 
 /// Whether a condition is answered by the rows of the file: nearly every version has another value.

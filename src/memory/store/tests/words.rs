@@ -1,8 +1,8 @@
 //! Full text, triggers and entities.
 
 use super::super::{Ask, Chunk, Hit, Store};
-use super::kit::{TENANT, ask_words, chunk, put, put_with, scope, seqs, version};
-use crate::memory::{Entity, Scope, Version};
+use super::kit::{COLLECTION, TENANT, ask_words, chunk, put, put_with, scope, seqs, version};
+use crate::memory::{Entity, Owned, Scope, Version};
 
 pub(super) async fn chinese_words_of_any_length_are_found(store: &dyn Store) {
     let pump = put(store, version("3号水泵漏水,已更换密封圈。")).await;
@@ -130,6 +130,35 @@ pub(super) async fn other_tenants_change_no_score(store: &dyn Store) {
     assert_eq!(ask_words(store, &scope(), "pump of line").await, before);
     let other = Scope { tenant: "nobody".into(), ..scope() };
     assert_eq!(ask_words(store, &other, "pump").await, []);
+}
+
+pub(super) async fn what_the_scope_may_not_look_into_changes_no_score(store: &dyn Store) {
+    let own = || Owned { collection: COLLECTION.into(), owner: Some("ann".into()) };
+    let mine = Scope { collections: vec![own()], ..scope() };
+    put(store, version("the pump of line seven")).await;
+    put(store, version("the valve of line nine has a long text beside it")).await;
+    let before = ask_words(store, &mine, "pump of line").await;
+    assert_eq!(before.len(), 2);
+    let mut seen = Vec::new();
+    for number in 0..30 {
+        let text = format!("pump pump line {number}");
+        put(store, Version { owner: "bob".into(), ..version(&text) }).await;
+        let mut elsewhere = version(&text);
+        elsewhere.draft.collection = "elsewhere".into();
+        seen.push(elsewhere.unit.clone());
+        put(store, elsewhere).await;
+    }
+    assert_eq!(ask_words(store, &mine, "pump of line").await, before);
+    assert_ne!(ask_words(store, &scope(), "pump of line").await, before, "it counts for the rest");
+    // What is gone counts no more.
+    let all = Scope {
+        collections: vec![own(), Owned { collection: "elsewhere".into(), owner: None }],
+        ..scope()
+    };
+    for unit in &seen {
+        store.erase(TENANT, unit).await.unwrap();
+    }
+    assert_eq!(ask_words(store, &all, "pump of line").await, before);
 }
 
 pub(super) async fn a_trigger_is_met_whole_or_by_its_words(store: &dyn Store) {
