@@ -92,7 +92,8 @@ impl Remote {
             .map_err(|why| wrong("memory.embedder.endpoint.calibration", why))?;
         let dial = Dial::new().map_err(|why| wrong("memory.embedder.endpoint.url", why))?;
         let name = shown(&url);
-        let mut model = format!("{} at {name}", config.model);
+        // Under one name a server can come to give longer vectors: those are of another model.
+        let mut model = format!("{} ({}) at {name}", config.model, config.dimensions);
         if !(config.prefix_query.is_empty() && config.prefix_passage.is_empty()) {
             model.push_str(&format!(
                 " with {:?} and {:?}",
