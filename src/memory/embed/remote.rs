@@ -73,7 +73,8 @@ impl Remote {
         }
         let calibration = Calibration::new(&config.calibration)
             .map_err(|why| wrong("memory.embedder.endpoint.calibration", why))?;
-        let mut model = format!("{} at {}", config.model, outlet.shown());
+        // Under one name a server can come to give longer vectors: those are of another model.
+        let mut model = format!("{} ({}) at {}", config.model, config.dimensions, outlet.shown());
         if !(config.prefix_query.is_empty() && config.prefix_passage.is_empty()) {
             model.push_str(&format!(
                 " with {:?} and {:?}",

@@ -87,7 +87,7 @@ impl Images {
         let text = async {
             match had(|one| &one.ocr_text) {
                 Some(text) => Ok(text.clone()),
-                None => self.text(visit, file).await,
+                None => Box::pin(self.text(visit, file)).await,
             }
         };
         let shown = async {

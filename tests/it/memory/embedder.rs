@@ -109,6 +109,34 @@ async fn whatever_it_does_writes_and_recall_go_on_and_vectors_follow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_another_length_embeds_all_anew_beside_the_old_one() {
+    let upstream = Upstream::start(Answer::Right(right)).await;
+    let mut bed = embedded(&upstream).await;
+    for number in 0..3 {
+        let text = format!("The lathe L{number} chatters at speed {number}00.");
+        bed.remember("agent", ticket(&format!("A-{number}"), &text)).await;
+    }
+    // The server has another model now, and the operator does as the error says.
+    upstream.now(Answer::Right(short));
+    let found = bed.try_recall("agent", "turning machine").await.unwrap();
+    let told = failed(&found).unwrap_or_default();
+    assert!(told.contains("set `memory.embedder.endpoint.dimensions`"), "{told}");
+    bed.daemon.signal("TERM");
+    bed.daemon.wait();
+    let config = std::fs::read_to_string(bed.daemon.config()).unwrap();
+    assert!(config.contains("dimensions = 4"), "{config}");
+    std::fs::write(bed.daemon.config(), config.replace("dimensions = 4", "dimensions = 3"))
+        .unwrap();
+    let bed = bed.restart().await;
+    eventually("all are embedded anew", || async {
+        let mut client = bed.client("agent").await;
+        let found = client.recall(asked("turning machine")).await.unwrap().into_inner();
+        found.hits.len() == 3 && found.failed.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_while_it_was_down_gets_vectors_after_a_kill() {
     let upstream = Upstream::start(Answer::Status(500)).await;
     let mut bed = embedded(&upstream).await;

@@ -349,7 +349,7 @@ fn models_of_different_places_and_prefixes_have_different_names() {
         embedder(endpoint).model().name.clone()
     };
     let first = name("url = 'https://a.example/v1/embeddings?key=1'");
-    assert_eq!(first, "m at https://a.example/v1/embeddings");
+    assert_eq!(first, "m (3) at https://a.example/v1/embeddings");
     assert_ne!(first, name("url = 'https://b.example/v1/embeddings'"));
     assert_ne!(first, name("url = 'https://a.example/v1/embeddings'\nprefix_query = 'q'"));
 }
