@@ -2,6 +2,7 @@
 //! filter and no proof, so what it does not find stays untrusted too. It changes and drops nothing.
 
 mod atoms;
+mod bids;
 mod keys;
 mod laws;
 mod patterns;

@@ -23,7 +23,7 @@ pub struct Question {
     /// Hits that are wanted; 0 for [`TOP_K`]; at most 200.
     pub top_k: usize,
     /// Least calibrated similarity of a hit that only the vector layer brings; `None` for
-    /// [`THRESHOLD`].
+    /// [`THRESHOLD`], and where filters alone bring anything, for none.
     pub threshold: Option<f32>,
     /// The date that is asked about; `None`: now.
     pub as_of: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub enum Sense {
     Words,
     /// Vectors.
     Vector,
-    /// Neighbours in the same group.
+    /// Neighbours in the same group, and kin of the best hit.
     Neighbour,
     /// Vectors of images.
     Image,

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use super::bids::BIDS;
 use super::keys::Keys;
 use super::phrases::PHRASES;
 
@@ -103,6 +104,12 @@ pub(super) enum Atom {
     Program,
     /// It is told that others do or did so.
     Told,
+    /// Somebody is not to hear of it; people ask that of each other too.
+    Hush,
+    /// A heading that announces a rule for one assistant.
+    Ruled,
+    /// Where money is paid to is to be changed.
+    Payee,
 }
 
 impl Atom {
@@ -142,14 +149,20 @@ static KEYS: LazyLock<Option<Keys>> = LazyLock::new(|| {
     let full = |pattern: &str| {
         NAMES.iter().fold(pattern.to_owned(), |text, (name, own)| text.replace(name, own))
     };
-    Keys::new(PHRASES.iter().map(|(_, pattern)| full(pattern)))
+    Keys::new(phrases().map(|(_, pattern)| full(pattern)))
 });
+
+/// All phrases, in the order of their numbers.
+fn phrases() -> impl Iterator<Item = &'static (Atom, &'static str)> {
+    PHRASES.iter().chain(BIDS)
+}
 
 /// The atoms of one sentence, one bit each.
 pub(super) fn of(sentence: &str) -> u64 {
     let Some(keys) = &*KEYS else { return 0 };
     let hits = keys.matches(sentence);
-    hits.into_iter().filter_map(|at| PHRASES.get(at)).fold(0, |bits, (atom, _)| bits | atom.bit())
+    let phrase = |at: usize| PHRASES.get(at).or_else(|| BIDS.get(at.checked_sub(PHRASES.len())?));
+    hits.into_iter().filter_map(phrase).fold(0, |bits, (atom, _)| bits | atom.bit())
 }
 
 #[cfg(test)]

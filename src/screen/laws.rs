@@ -87,6 +87,17 @@ const LAWS: &[Law] = &[
     law(Rule::Role, 55, &[Atom::Become, Atom::Limitless], &[]),
     law(Rule::Role, 55, &[Atom::Become, Atom::Unchecked], &[]),
     law(Rule::Role, 60, &[Atom::Role, Atom::Limitless], &[]),
+    law(Rule::Role, 40, &[Atom::Become, Atom::Heading], &[]),
+    law(Rule::Concealment, 20, &[Atom::Hush], &[]),
+    law(Rule::Concealment, 40, &[Atom::Hush, Atom::Assistant], &[]),
+    law(Rule::Concealment, 40, &[Atom::Hush, Atom::Agent, Atom::Reads], &[]),
+    law(Rule::Concealment, 40, &[Atom::Hush, Atom::Reader], &[]),
+    law(Rule::Authority, 25, &[Atom::Ruled], &[]),
+    law(Rule::Authority, 45, &[Atom::Ruled, Atom::Unchecked], &[]),
+    law(Rule::Authority, 45, &[Atom::Ruled, Atom::Leak], &[]),
+    law(Rule::Task, 40, &[Atom::Payee, Atom::Ai, Atom::Must], &[Atom::Negated]),
+    law(Rule::Task, 40, &[Atom::Payee, Atom::Assistant], &[Atom::Negated]),
+    law(Rule::Standing, 40, &[Atom::Assistant, Atom::Unchecked], &[Atom::Negated]),
 ];
 
 /// One place that breaks a law, or that a pattern hits.

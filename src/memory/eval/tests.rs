@@ -1,5 +1,7 @@
 //! Reading of units and questions, counting.
 
+mod shipped;
+
 use std::time::Duration;
 
 use super::questions::{self, Labelled};

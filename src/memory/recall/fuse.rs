@@ -19,6 +19,9 @@ const VECTOR: f64 = 0.15;
 const TERM: f64 = 3.0;
 /// What a version adds that has all entities of the question.
 const ENTITY: f64 = 0.0625;
+/// Calibrated similarity from which on a vector alone tells that a place is what is looked for, and not
+/// any place of its kind.
+const ABOUT: f64 = 0.5;
 /// What an equal image adds; a question with an image seldom has words.
 const IMAGE: f64 = 0.25;
 /// What neighbours add that all have the whole question.
@@ -57,11 +60,13 @@ impl Candidate {
         self.scores.iter().find(|score| score.sense == sense)
     }
 
-    /// Whether a layer found it that asks what it says.
+    /// Whether a layer found it that asks what it says; of vectors, with what most answers have.
     pub(super) fn is_about(&self) -> bool {
-        self.scores
-            .iter()
-            .any(|score| !matches!(score.sense, Sense::Place | Sense::Recency | Sense::Rerank))
+        self.scores.iter().any(|score| match score.sense {
+            Sense::Place | Sense::Recency | Sense::Rerank => false,
+            Sense::Vector | Sense::Image => score.even >= ABOUT,
+            _ => true,
+        })
     }
 
     /// What it lends: how much of the question its own words and its vector have, 0..1.
@@ -201,6 +206,13 @@ impl Sheet {
                 candidate.withheld =
                     format!("below the threshold: similarity {even:.3}, at least {threshold:.3}");
             }
+        }
+    }
+
+    /// Gives what is below the threshold where nothing is above it: filters alone can be the question.
+    pub(super) fn fall_back(&mut self) {
+        if self.candidates.values().all(|one| !one.withheld.is_empty()) {
+            self.candidates.values_mut().for_each(|one| one.withheld.clear());
         }
     }
 

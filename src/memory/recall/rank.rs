@@ -31,6 +31,7 @@ impl Recall {
             self.factor((scope, question), one);
         }
         if question.nearest.is_none() {
+            Self::kin(question, &mut weighed);
             order(&mut weighed);
             self.rerank((scope, question), &mut weighed, &mut notes).await;
         }
@@ -152,9 +153,13 @@ pub(super) fn order(found: &mut [Recollection]) {
     }
 }
 
-/// Nearest first, those that a question's words found too before the others; what has no place last.
+/// Nearest first, those that a question's words found too before the others; then places of other types
+/// than the question names, and what has no place last.
 fn nearest_first(candidates: &mut [Candidate]) {
-    let key = |one: &Candidate| (!one.withheld.is_empty(), one.metres.is_none(), !one.is_about());
+    let key = |one: &Candidate| {
+        let other = one.of(Sense::Place).is_none();
+        (!one.withheld.is_empty(), one.metres.is_none(), other, !one.is_about())
+    };
     candidates.sort_by(|a, b| {
         key(a)
             .cmp(&key(b))

@@ -3,6 +3,7 @@
 mod answers;
 mod entities;
 mod facts;
+mod foreign;
 mod fusion;
 pub(in crate::memory) mod home;
 mod models;

@@ -95,6 +95,10 @@ impl Recall {
                 threshold: f64::from(question.threshold.unwrap_or(THRESHOLD)),
             },
         );
+        self.across(question, &mut sheet, &mut notes).await;
+        if !question.filters.is_empty() && question.threshold.is_none() {
+            sheet.fall_back();
+        }
         self.lend((scope, question), &mut sheet, &mut notes).await;
         if let Some((latitude, longitude)) = point(question) {
             self.measure((latitude, longitude), &mut sheet, &mut notes).await;
