@@ -7,10 +7,15 @@ use crate::mask::Rules;
 use crate::memory::collection::Collection;
 use crate::memory::fault::Violation;
 use crate::memory::redact::{Names, field, redact};
+use crate::memory::seals::Seal;
 use crate::memory::unit::{Draft, Table};
 
-/// Takes out what the collection hides.
-pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, Vec<Violation>> {
+/// Takes out what the collection hides; with a key its placeholders are the same in every unit.
+pub(super) fn cover(
+    draft: &mut Draft,
+    collection: &Collection,
+    key: Option<&Seal>,
+) -> Result<u64, Vec<Violation>> {
     let rules = collection.rules();
     let mut wrong = Vec::new();
     for (name, text) in
@@ -29,7 +34,11 @@ pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, V
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let mut cover = Cover { rules, names: Names::of(texts(draft)), count: 0 };
+    let mut names = Names::of(texts(draft));
+    if let Some(key) = key {
+        names = names.keyed(key.as_bytes());
+    }
+    let mut cover = Cover { rules, names, count: 0 };
     cover.draft(draft);
     Ok(cover.count)
 }
