@@ -49,6 +49,9 @@ pub(super) struct Ruling {
     pub(super) valid_to: Option<Timestamp>,
     /// Of the redacted draft.
     pub(super) digest: String,
+    /// What is told of the unit beside what it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
     /// Set for what a reviewer's decision makes of a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) amend: Option<Amend>,
@@ -109,6 +112,7 @@ pub(super) fn check(
         valid_from: times.valid_from,
         valid_to: times.valid_to,
         digest: String::new(),
+        notes: Vec::new(),
         amend: None,
     };
     Ok(Gated { draft, ruling })

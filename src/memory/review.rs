@@ -248,6 +248,7 @@ fn cut(old: &Version, at: Timestamp, now: Timestamp) -> (Write, Ruling, Amend) {
         valid_from: old.valid_from,
         valid_to: Some(at),
         digest: gate::digest(&draft),
+        notes: Vec::new(),
         amend: None,
     };
     let write = Write {

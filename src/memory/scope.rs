@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::unit::{Kind, Version};
+use super::unit::{Kind, UnitId, Version};
 
 /// What may be found. Both stores answer every question inside it, and lose nothing by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +91,17 @@ pub enum Spot {
         /// Types of places; empty for all.
         kinds: Vec<String>,
     },
+}
+
+/// The others beside a unit, before it is known where that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjacent {
+    /// The unit; it has a place.
+    pub unit: UnitId,
+    /// At most so many metres away from it.
+    pub metres: f64,
+    /// Types of places; empty for all.
+    pub kinds: Vec<String>,
 }
 
 impl Scope {

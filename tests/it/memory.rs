@@ -4,6 +4,9 @@
 mod bed;
 mod crash;
 mod faults;
+mod imports;
+mod places;
+mod records;
 mod rights;
 
 use serde_json::json;

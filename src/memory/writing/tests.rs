@@ -2,8 +2,10 @@
 
 mod crash;
 mod flow;
+mod keyed;
 mod kit;
 mod lineage;
+mod notes;
 mod refusals;
 mod review;
 mod upkeep;

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::admission::Caller;
 use crate::memory::embed::{self, Embedder};
 use crate::memory::recall::{Config, Recall};
+use crate::memory::seals::Seals;
 use crate::memory::{
     Collections, Draft, Owned, Parts, Question, Recalled, Receipt, Rights, SqliteConfig, Store,
     StoreConfig, Writing, WritingConfig, open_store,
@@ -84,6 +85,7 @@ impl Home {
             store: Arc::clone(&store),
             embedder: None,
             collections: Arc::clone(&collections),
+            seals: Arc::new(Seals::new(folder.path().join("placeholders"))),
             upkeep: crate::memory::UpkeepConfig::default(),
             tasks: tasks.clone(),
             stop: stop.clone(),
