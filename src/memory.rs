@@ -7,6 +7,7 @@ mod collection;
 mod config;
 mod conflict;
 pub mod context;
+mod coverage;
 mod desk;
 pub mod embed;
 pub mod eval;
@@ -26,6 +27,7 @@ pub mod redact;
 mod review;
 mod rights;
 mod scope;
+mod seals;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -40,21 +42,21 @@ pub use desk::{
     Answered, Asking, Desk, Error as Unserved, Place as DeskPlace, Shown, Standing, Stats, Upkeep,
     UpkeepDone, Visit, When, shelves,
 };
-pub use facade::{Listing, Memory, Which};
+pub use facade::{Embedding, Listing, Memory, Which};
 pub use fault::{Error, Violation};
 pub(crate) use gate::VALUE as IMAGE_BYTES;
 pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::Rights;
-pub use scope::{Compare, Filter, Owned, Scope, Spot};
+pub use scope::{Adjacent, Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,
     Hit, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage, Store, Vote,
     Write, open as open_store,
 };
 pub use unit::{
-    Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,
+    Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, Sent, State, Table, Trust,
     UnitId, Version,
 };
 pub use upkeep::{Config as UpkeepConfig, Item, Plan, Work};

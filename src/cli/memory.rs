@@ -6,6 +6,7 @@ mod form;
 mod import;
 mod order;
 mod read;
+mod sums;
 mod write;
 
 use std::process::ExitCode;
@@ -103,6 +104,12 @@ struct Asked {
     entity: Vec<String>,
     #[command(flatten)]
     around: Around,
+    /// Only what is beside this unit, which has a place.
+    #[arg(long, value_name = "UNIT")]
+    adjacent: Option<String>,
+    /// How far from it that reaches, in metres.
+    #[arg(long, default_value_t = 1000.0, requires = "adjacent")]
+    metres: f64,
     /// Also what is held for review.
     #[arg(long)]
     held: bool,
@@ -153,9 +160,16 @@ impl Asked {
             known_at: self.known_at,
             time_zone: self.time_zone,
             filters,
+            spot: self.adjacent.map(|unit_id| beside(unit_id, self.metres)),
             held: self.held,
             archived: self.archived,
             ..proto::Question::default()
         })
     }
+}
+
+/// What is beside a unit.
+fn beside(unit_id: String, metres: f64) -> proto::Spot {
+    let adjacent = proto::spot::Adjacent { unit_id, metres };
+    proto::Spot { shape: Some(proto::spot::Shape::Adjacent(adjacent)), types: Vec::new() }
 }

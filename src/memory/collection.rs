@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::redact::Placeholders;
 use super::unit::{Kind, Layer, Origin};
 
 /// The collections of a policies folder. Immutable: a reload makes a new one.
@@ -75,6 +76,10 @@ pub struct Collection {
     /// What is redacted before anything is kept; default all but `ip` and `tracking`.
     #[serde(default)]
     pub redact: Option<Vec<String>>,
+    /// What placeholders tell across units: `fresh` (the default) nothing, each unit counts from 1;
+    /// `keyed` whether two units of a tenant speak of the same value. See `memory.placeholder_key`.
+    #[serde(default)]
+    pub placeholders: Placeholders,
     /// Time zone of dates and times without one, as an IANA name; default UTC.
     #[serde(default = "utc")]
     pub time_zone: String,

@@ -26,6 +26,11 @@ pub struct Config {
     pub context: context::Config,
     /// A model behind OpenAI's `/v1/chat/completions` that says what an image shows; default none.
     pub vision: Option<recall::Endpoint>,
+    /// File of the key that makes placeholders of collections with `placeholders = "keyed"`: 32 bytes in
+    /// hex, made with mode 0600 at first use. Default: the ledger's path with `.placeholders` added.
+    /// Daemons that share a store need the same file; without it, placeholders of before are matched
+    /// by none of those made later.
+    pub placeholder_key: PathBuf,
     /// When it is put in order.
     pub upkeep: UpkeepConfig,
 }
@@ -37,6 +42,9 @@ impl Config {
             && sqlite.path.as_os_str().is_empty()
         {
             sqlite.path = beside(ledger, ".memory");
+        }
+        if self.placeholder_key.as_os_str().is_empty() {
+            self.placeholder_key = beside(ledger, ".placeholders");
         }
     }
 
@@ -54,6 +62,7 @@ impl Config {
             }
         };
         let own = store.into_iter().chain(&mut self.context.tokenizer);
+        let own = own.chain([&mut self.placeholder_key]);
         own.chain([&mut embedder.local.folder]).chain(model).chain(keys)
     }
 }

@@ -1,6 +1,8 @@
 //! The memory, open: what a caller may do and wants in, the memory's answer out. Each verb takes the
 //! [`Permit`] that policy gave for it, and does nothing beyond.
 
+mod adjacent;
+mod embedding;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -10,14 +12,17 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 
+pub use embedding::Embedding;
+
 use super::context::{Assembled, Context, Material};
+use super::embed::Embedder;
 use super::explain::Explained;
 use super::recall::Recall;
 use super::writing::active;
 use super::{
-    Collections, Counts, Decision, Draft, End, Error, Filter, Image, Kind, Outcome, Owned, Pending,
-    Plan, Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store,
-    StoreError, UnitId, Version, Writing,
+    Adjacent, Collections, Counts, Decision, Draft, End, Error, Filter, Image, Kind, Outcome,
+    Owned, Pending, Plan, Question, Recalled, Receipt, Rights, Run, Scope, Sense, Sent, Share, Spot,
+    State, Store, StoreError, UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -37,8 +42,7 @@ struct Inner {
     writing: Writing,
     recall: Recall,
     context: Context,
-    /// Name of the model that questions are embedded with.
-    model: Option<String>,
+    embedder: Option<Arc<dyn Embedder>>,
 }
 
 /// Which units are listed.
@@ -50,6 +54,8 @@ pub struct Listing {
     pub filters: Vec<Filter>,
     /// Where they have to be.
     pub spot: Option<Spot>,
+    /// Only what is beside this unit, in the place of `spot`.
+    pub adjacent: Option<Adjacent>,
     /// Only what holds then; `None`: now.
     pub as_of: Option<Timestamp>,
     /// What was known when; `None`: now.
@@ -81,9 +87,10 @@ impl Memory {
         store: Arc<dyn Store>,
         collections: Arc<ArcSwap<Collections>>,
         (writing, recall, context): (Writing, Recall, Context),
-        model: Option<String>,
+        embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { store, collections, writing, recall, context, model }) }
+        let inner = Inner { store, collections, writing, recall, context, embedder };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Takes drafts, in this order; each is acknowledged and then survives a kill, or is refused on its
@@ -91,19 +98,19 @@ impl Memory {
     pub async fn remember(
         &self,
         permit: &Permit,
-        drafts: Vec<Draft>,
+        drafts: Vec<Sent>,
         wait: Option<Duration>,
     ) -> Vec<Result<Receipt, Error>> {
         let collections = self.inner.collections.load_full();
         let mut answers: Vec<Option<Result<Receipt, Error>>> = Vec::with_capacity(drafts.len());
         let mut taken = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let work = work(&draft, &collections);
+        for sent in drafts {
+            let work = work(&sent.draft, &collections);
             if work.is_some_and(|work| permit.admits(&work)) {
-                taken.push(draft);
+                taken.push(sent);
                 answers.push(None);
             } else {
-                answers.push(Some(Err(Error::unknown("collection", draft.collection))));
+                answers.push(Some(Err(Error::unknown("collection", sent.draft.collection))));
             }
         }
         let written = match taken.is_empty() {
@@ -143,13 +150,30 @@ impl Memory {
         self.inner.writing.receipt(&self.rights(permit), id, wait).await
     }
 
+    /// What became of writes of the caller, of those that are known.
+    pub async fn receipts(
+        &self,
+        permit: &Permit,
+        ids: &[String],
+        wait: Option<Duration>,
+    ) -> Result<Vec<Receipt>, Error> {
+        self.inner.writing.receipts(&self.rights(permit), ids, wait).await
+    }
+
     /// Answers a question.
     pub async fn recall(
         &self,
         permit: &Permit,
         question: &Question,
     ) -> Result<Recalled, super::recall::Error> {
-        self.inner.recall.recall(permit.caller(), &owned(permit), question).await
+        let (caller, owned) = (permit.caller(), owned(permit));
+        match self.place(permit, question).await? {
+            None => self.inner.recall.recall(caller, &owned, question).await,
+            Some(placed) => {
+                let found = self.inner.recall.recall(caller, &owned, &placed.question).await?;
+                Ok(placed.others(found))
+            }
+        }
     }
 
     /// A context of so many tokens, and the layers that did not work.
@@ -178,7 +202,14 @@ impl Memory {
     ) -> Result<Explained, super::recall::Error> {
         let (rights, collections) = (self.rights(permit), self.inner.collections.load_full());
         let told = (&rights, &*collections);
-        self.inner.recall.explain(told, &owned(permit), question, unit).await
+        match self.place(permit, question).await? {
+            None => self.inner.recall.explain(told, &owned(permit), question, unit).await,
+            Some(placed) => {
+                let asked = &placed.question;
+                let told = self.inner.recall.explain(told, &owned(permit), asked, unit).await?;
+                Ok(Explained { recalled: placed.others(told.recalled), ..told })
+            }
+        }
     }
 
     /// A unit by its id, or a version by its evidence id, and with `history` all its versions, newest
@@ -206,6 +237,10 @@ impl Memory {
         if listing.any_date {
             return self.walk(permit, listing).await;
         }
+        let spot = match &listing.adjacent {
+            Some(adjacent) => Some(self.spot(permit, adjacent).await?),
+            None => listing.spot.clone(),
+        };
         let scope = Scope {
             tenant: permit.caller().tenant.clone(),
             collections: owned(permit),
@@ -213,12 +248,18 @@ impl Memory {
             known_at: listing.known_at,
             kinds: listing.kinds.clone(),
             filters: listing.filters.clone(),
-            spot: listing.spot.clone(),
+            spot,
             held: listing.held,
             quarantined: false,
             archived: listing.archived,
         };
-        Ok(self.inner.store.list(&scope, listing.before, listing.limit).await?)
+        // The unit itself is no neighbour of its own.
+        let own = listing.adjacent.as_ref().map(|adjacent| &adjacent.unit);
+        let limit = listing.limit.saturating_add(usize::from(own.is_some()));
+        let mut found = self.inner.store.list(&scope, listing.before, limit).await?;
+        found.retain(|version| Some(&version.unit) != own);
+        found.truncate(listing.limit);
+        Ok(found)
     }
 
     /// Hides a unit from now on, or erases it; gives its id and the number of versions. Where nothing of
@@ -283,6 +324,8 @@ impl Memory {
     /// Does it; gives the run, none where there was nothing to do.
     pub async fn apply(&self, permit: &Permit, plan: &Plan) -> Result<Vec<Run>, Error> {
         only(permit, Verb::Consolidate)?;
+        // How long they are kept is the daemon's configuration, whoever begins the run.
+        self.inner.writing.forget_receipts().await?;
         self.inner.writing.apply(plan).await
     }
 
@@ -317,7 +360,8 @@ impl Memory {
 
     /// What the store is, and the model of its vectors.
     pub fn kind(&self) -> (&'static str, Option<&str>) {
-        (self.inner.store.name(), self.inner.model.as_deref())
+        let model = self.inner.embedder.as_ref().map(|one| one.model().name.as_str());
+        (self.inner.store.name(), model)
     }
 
     /// Whether the store answers.

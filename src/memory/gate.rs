@@ -53,6 +53,9 @@ pub(super) struct Ruling {
     /// Whether its writer may be told what others say in the collection.
     #[serde(default)]
     pub(super) reads: bool,
+    /// What is told of the unit beside what it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
     /// Set for what a reviewer's decision makes of a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) amend: Option<Amend>,
@@ -119,6 +122,7 @@ pub(super) fn check(
         valid_to: times.valid_to,
         digest: String::new(),
         reads: rights.read.contains(&collection.name),
+        notes: Vec::new(),
         amend: None,
     };
     Ok(Gated { draft, ruling })

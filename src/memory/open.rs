@@ -11,6 +11,7 @@ use super::desk::Place;
 use super::embed::{self, Embedder, Model, Role};
 use super::facade::Memory;
 use super::recall::{self, Recall};
+use super::seals::Seals;
 use super::{Collections, Parts, StoreError, Writing, fault, open_store};
 
 /// Why the memory cannot be opened.
@@ -58,23 +59,24 @@ pub(super) async fn open(
         config.recall.clone(),
         &place.tasks,
     )?;
-    let model = embedder.as_ref().map(|embedder| embedder.model().name.clone());
     let parts = Parts {
         store: Arc::clone(&store),
-        embedder,
+        embedder: embedder.clone(),
         collections: Arc::clone(collections),
+        seals: Arc::new(Seals::new(config.placeholder_key.clone())),
         upkeep: config.upkeep.clone(),
         tasks: place.tasks.clone(),
         stop: place.stop.clone(),
     };
     let writing = Writing::start(parts, config.writing.clone()).await?;
-    Ok(Memory::new(store, Arc::clone(collections), (writing, recall, context), model))
+    let recall = recall.covered(writing.coverage());
+    Ok(Memory::new(store, Arc::clone(collections), (writing, recall, context), embedder))
 }
 
 /// The embedder; in its place one that says why there is none, where it cannot be opened.
 async fn embedder(place: &Place) -> Option<Arc<dyn Embedder>> {
     let (config, tasks) = (place.config.embedder.clone(), place.tasks.clone());
-    // A model is read and made ready for seconds.
+    // Files are read for it.
     let opened = tokio::task::spawn_blocking(move || embed::open(&config, &tasks)).await;
     let opened = opened.unwrap_or_else(|lost| {
         let reason = lost.to_string();

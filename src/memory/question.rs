@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::scope::{Filter, Spot};
+use super::scope::{Adjacent, Filter, Spot};
 use super::unit::{Entity, Kind, Version};
 
 /// Hits of a recall that names no number (M4).
@@ -35,6 +35,8 @@ pub struct Question {
     pub filters: Vec<Filter>,
     /// Where it has to be.
     pub spot: Option<Spot>,
+    /// Only what is beside this unit, in the place of `spot`.
+    pub adjacent: Option<Adjacent>,
     /// A point, and types of places: the nearest rank first.
     pub nearest: Option<(f64, f64, Vec<String>)>,
     /// A vector of an image, and the name of its model.

@@ -25,11 +25,13 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+pub(super) use config::MOST;
 pub use config::{Config, Endpoint, Rerank};
 pub use error::Error;
 pub(super) use post::Post;
 pub(super) use trace::Trace;
 
+use super::coverage::Coverage;
 use super::embed::Embedder;
 use super::{Collections, Owned, Question, Recalled, Scope, Store, TOP_K, Version};
 use crate::admission::Caller;
@@ -47,6 +49,8 @@ pub struct Recall {
     embedder: Option<Arc<dyn Embedder>>,
     collections: Arc<ArcSwap<Collections>>,
     config: Config,
+    /// What the vector layer lacks.
+    coverage: Option<Arc<Coverage>>,
     rewriter: Option<Rewriter>,
     reranker: Option<Arc<dyn Reranker>>,
     tasks: TaskTracker,
@@ -70,9 +74,16 @@ impl Recall {
             embedder,
             collections,
             config,
+            coverage: None,
             tasks: tasks.clone(),
             touches: Arc::new(Semaphore::new(TOUCHES)),
         })
+    }
+
+    /// Recall that tells of its vector layer where that is not complete.
+    #[must_use]
+    pub(super) fn covered(self, coverage: Arc<Coverage>) -> Self {
+        Self { coverage: Some(coverage), ..self }
     }
 
     /// Answers a question from those collections that policy lets the caller read.

@@ -292,6 +292,7 @@ fn written(version: &Version, now: Timestamp) -> (Write, Ruling) {
         valid_to: version.valid_to,
         digest: version.digest.clone(),
         reads: true,
+        notes: Vec::new(),
         amend: None,
     };
     let write = Write {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::place;
-use super::unit::{Kind, Place, Version};
+use super::unit::{Kind, Place, UnitId, Version};
 
 /// What may be found. Both stores answer every question inside it, and lose nothing by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +108,17 @@ impl Spot {
         };
         (kinds.is_empty() || kinds.contains(&place.kind)) && here()
     }
+}
+
+/// The others beside a unit, before it is known where that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjacent {
+    /// The unit; it has a place.
+    pub unit: UnitId,
+    /// At most so many metres away from it.
+    pub metres: f64,
+    /// Types of places; empty for all.
+    pub kinds: Vec<String>,
 }
 
 impl Scope {

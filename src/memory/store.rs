@@ -78,6 +78,8 @@ pub struct Receipt {
     pub stage: Stage,
     /// The unit and the version that hold it, once stored.
     pub stored: Option<(UnitId, i64)>,
+    /// Whether it made a later version of a unit that was there, and no new unit.
+    pub newer: bool,
     /// Why it is held, quarantined or refused; what is missing, such as vectors; one line each.
     pub remarks: Vec<String>,
     /// When it arrived.
@@ -341,7 +343,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Takes writes; they survive a kill once this returns.
     async fn accept(&self, writes: Vec<Write>) -> Result<(), Error>;
-    /// What became of a write.
+    /// What became of a write; `None` too where its receipt was removed since.
     async fn receipt(&self, tenant: &str, id: &str) -> Result<Option<Receipt>, Error>;
     /// Writes that wait, in the order of their arrival, beginning after those of this receipt.
     async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error>;
@@ -437,8 +439,18 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     -> Result<Vec<Bare>, Error>;
     /// Keeps vectors of chunks that are still there.
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
+    /// How many chunks of versions that have not ended have no vector of this model, by tenant, but
+    /// those of the collections `without` vectors; tenants without any are left out.
+    async fn count_bare(
+        &self,
+        model: &str,
+        without: &[String],
+    ) -> Result<Vec<(String, u64)>, Error>;
     /// Removes vectors of other models; answers how many.
     async fn forget_models(&self, keep: &str) -> Result<u64, Error>;
+    /// Removes receipts of writes that came to their last stage before this; answers how many. What
+    /// they stored stays.
+    async fn forget_receipts(&self, before: Timestamp) -> Result<u64, Error>;
     /// Gives room back to the disk.
     async fn compact(&self) -> Result<(), Error>;
     /// How much it holds; of one tenant or of all.

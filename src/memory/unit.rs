@@ -326,6 +326,22 @@ impl Draft {
     }
 }
 
+/// A draft as it is handed in, and what its unit is to tell beside what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// The draft.
+    pub draft: Draft,
+    /// What is missing of it, such as the text of an image that could not be read; one line each. It is
+    /// kept with the unit, and is no part of what that says.
+    pub notes: Vec<String>,
+}
+
+impl From<Draft> for Sent {
+    fn from(draft: Draft) -> Self {
+        Self { draft, notes: Vec::new() }
+    }
+}
+
 /// One recorded state of a unit. What it says is redacted and never changed; only `state`, `ended`,
 /// the marks of use and when it was said last are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -361,7 +377,8 @@ pub struct Version {
     pub origin: Origin,
     /// SHA-256 in hex of what it says, in canonical form: equal content, equal digest.
     pub digest: String,
-    /// Why it is held or quarantined, and what the screen found, one line each.
+    /// Why it is held or quarantined, what the screen found, and what of its images could not be read;
+    /// one line each.
     pub remarks: Vec<String>,
     /// Units that it contradicts.
     pub conflicts: Vec<UnitId>,

@@ -36,6 +36,10 @@ pub struct Config {
     /// How long what a reviewer rejected is kept; default 90 days (2160 h).
     #[serde(with = "duration")]
     pub rejected: Duration,
+    /// How long a write's receipt is kept once it came to its last stage; default 7 days (168 h). What
+    /// was stored stays; only asking for that receipt finds none any more.
+    #[serde(with = "duration")]
+    pub receipts: Duration,
 }
 
 impl Default for Config {
@@ -44,6 +48,7 @@ impl Default for Config {
             every: Duration::from_secs(24 * 3600),
             similarity: 0.97,
             rejected: Duration::from_secs(90 * 24 * 3600),
+            receipts: Duration::from_secs(7 * 24 * 3600),
         }
     }
 }
@@ -211,6 +216,17 @@ impl Writing {
         Ok(Some(Run { id, at: now, summary, changed, undone: false, tenant, collections }))
     }
 
+    /// Removes receipts that nobody asks for any more; gives their number. No run, since there is
+    /// nothing to undo: what they stored stays.
+    pub async fn forget_receipts(&self) -> Result<u64, Error> {
+        let kept = jiff::SignedDuration::try_from(self.parts().upkeep.receipts);
+        let before = kept.ok().and_then(|kept| self.now().checked_sub(kept).ok());
+        let Some(before) = before else { return Ok(0) };
+        let removed = self.store().forget_receipts(before).await?;
+        metrics::counter!("switchboard_memory_receipts_removed_total").increment(removed);
+        Ok(removed)
+    }
+
     /// Puts back what a run changed, where nothing changed it since; gives the number of versions.
     pub async fn undo(&self, run: &str) -> Result<u64, Error> {
         let _order = self.order().await;
@@ -277,6 +293,8 @@ pub(super) async fn run(writing: Writing) {
 }
 
 async fn once(writing: &Writing) -> Result<Vec<Run>, Error> {
+    let removed = writing.forget_receipts().await?;
+    tracing::debug!(removed, "receipts were removed");
     let plan = writing.plan(None).await?;
     writing.apply(&plan).await
 }

@@ -28,11 +28,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::collection::Collections;
+use super::coverage::Coverage;
 use super::embed::Embedder;
 use super::fault::Error;
 use super::rights::Rights;
+use super::seals::Seals;
 use super::store::{Receipt, Stage, Store};
-use super::unit::Draft;
+use super::unit::Sent;
 use super::upkeep;
 use crate::config::duration;
 use clock::Clock;
@@ -81,6 +83,8 @@ pub struct Parts {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// The collections in force; swapped when the policies folder changed.
     pub collections: Arc<ArcSwap<Collections>>,
+    /// Keys of placeholders that are the same in every unit.
+    pub seals: Arc<Seals>,
     /// When upkeep runs, and on what.
     pub upkeep: upkeep::Config,
     /// Where the work in the background runs.
@@ -137,13 +141,14 @@ impl Writing {
 
     /// Takes drafts of one caller, in this order; each is acknowledged, and then survives a kill, or
     /// refused on its own. With `wait` the receipts tell how far each came within that time.
-    pub async fn remember(
+    pub async fn remember<S: Into<Sent>>(
         &self,
         rights: &Rights,
-        drafts: Vec<Draft>,
+        drafts: Vec<S>,
         wait: Option<Duration>,
     ) -> Vec<Result<Receipt, Error>> {
-        let mut answers = self.inner.take(rights, drafts).await;
+        let sent = drafts.into_iter().map(Into::into).collect();
+        let mut answers = self.inner.take(rights, sent).await;
         if let Some(wait) = wait {
             let until = tokio::time::Instant::now() + wait.min(self.inner.config.longest_wait);
             for receipt in answers.iter_mut().filter_map(|answer| answer.as_mut().ok()) {
@@ -178,6 +183,33 @@ impl Writing {
         let Some(wait) = wait else { return Ok(receipt) };
         let until = tokio::time::Instant::now() + wait.min(self.inner.config.longest_wait);
         Ok(self.inner.watch(&receipt, until).await?.unwrap_or(receipt))
+    }
+
+    /// What became of writes of this caller, of those that are known; waits until all are worked on, at
+    /// most so long.
+    pub async fn receipts(
+        &self,
+        rights: &Rights,
+        ids: &[String],
+        wait: Option<Duration>,
+    ) -> Result<Vec<Receipt>, Error> {
+        let until = tokio::time::Instant::now() + wait.unwrap_or_default();
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let left = Some(left).filter(|left| !left.is_zero());
+            match self.receipt(rights, id, left).await {
+                Ok(receipt) => found.push(receipt),
+                Err(Error::Unknown { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// How many chunks have no vector of the model in use.
+    pub(super) fn coverage(&self) -> Arc<Coverage> {
+        Arc::clone(&self.inner.vectors.coverage)
     }
 
     /// Waits until nothing waits to be worked on, for tests and tools that write much.

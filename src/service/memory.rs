@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::Instrument;
 
 use super::{arrival, status, wire};
-use crate::memory::{Desk, Visit};
+use crate::memory::{Desk, Sent, Visit};
 use crate::pipeline::Pipeline;
 use crate::proto::memory as proto;
 use crate::proto::memory::memory_service_server::MemoryService;
@@ -78,6 +78,12 @@ impl Memories {
     }
 }
 
+/// How long a receipt is waited for; `None` not at all.
+fn wait(millis: u32) -> Option<Duration> {
+    let wait = Duration::from_millis(millis.into()).min(LONGEST_WAIT);
+    (!wait.is_zero()).then_some(wait)
+}
+
 #[tonic::async_trait]
 impl MemoryService for Memories {
     async fn remember(
@@ -92,13 +98,11 @@ impl MemoryService for Memories {
         let (desk, images) = (self.desk.clone(), self.images.clone());
         let receipt = self.finish(span, async move {
             let read = Box::pin(images.read(&visit, draft, asked.images)).await;
-            let (draft, remarks) = read.map_err(|wrong| status::fields(&wrong))?;
-            let answered = desk.remember(&visit, vec![draft], wait).await;
+            let (draft, notes) = read.map_err(|wrong| status::fields(&wrong))?;
+            let answered = desk.remember(&visit, vec![Sent { draft, notes }], wait).await;
             let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let first = written.into_iter().next().ok_or_else(|| status::internal(""))?;
-            let mut receipt = first.map_err(|fault| fault::of_fault(&fault))?;
-            receipt.remarks.extend(remarks);
-            Ok(receipt)
+            first.map_err(|fault| fault::of_fault(&fault))
         });
         Ok(Response::new(tell::receipt(Box::pin(receipt).await?)))
     }
@@ -119,12 +123,23 @@ impl MemoryService for Memories {
     ) -> Result<Response<proto::Receipt>, Status> {
         let (visit, asked, span) = self.enter(request)?;
         let id = wire::named("receipt_id", asked.receipt_id)?;
-        let wait = Duration::from_millis(asked.wait_ms.into()).min(LONGEST_WAIT);
-        let wait = (!wait.is_zero()).then_some(wait);
+        let wait = wait(asked.wait_ms);
         let found = self.desk.receipt(&visit, &id, wait).instrument(span).await;
         found
             .map(|receipt| Response::new(tell::receipt(receipt)))
             .map_err(|error| fault::of_memory(&error))
+    }
+
+    async fn get_receipts(
+        &self,
+        request: Request<proto::GetReceiptsRequest>,
+    ) -> Result<Response<proto::GetReceiptsResponse>, Status> {
+        let (visit, asked, span) = self.enter(request)?;
+        let (ids, wait) = (read::receipts(asked.receipt_ids)?, wait(asked.wait_ms));
+        let found = self.desk.receipts(&visit, &ids, wait).instrument(span).await;
+        let found = found.map_err(|error| fault::of_memory(&error))?;
+        let receipts = found.into_iter().map(tell::receipt).collect();
+        Ok(Response::new(proto::GetReceiptsResponse { receipts }))
     }
 
     async fn recall(

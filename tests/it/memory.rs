@@ -7,7 +7,10 @@ mod crash;
 mod embedder;
 mod faults;
 mod images;
+mod imports;
+mod places;
 mod raw;
+mod records;
 mod rights;
 mod upstream;
 

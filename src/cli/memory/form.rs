@@ -44,7 +44,8 @@ pub(super) fn short(name: &str) -> String {
 pub(super) fn receipt(receipt: &proto::Receipt) -> Value {
     json!({
         "receipt": receipt.id, "stage": short(receipt.stage().as_str_name()),
-        "unit": receipt.unit_id, "evidence": receipt.evidence_id, "remarks": receipt.remarks,
+        "unit": receipt.unit_id, "evidence": receipt.evidence_id, "newer": receipt.newer,
+        "remarks": receipt.remarks,
         "arrived": receipt.arrived, "changed": receipt.changed,
     })
 }

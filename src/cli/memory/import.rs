@@ -13,7 +13,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::form;
-use crate::cli::client::{Memories, Where, told};
+use super::sums::{Sums, settle};
+use crate::cli::client::{Where, told};
 use crate::cli::{Failed, print};
 use crate::memory::Draft;
 use crate::proto::memory as proto;
@@ -25,8 +26,9 @@ const AHEAD: usize = 512;
 const PAGE: u32 = 500;
 /// Bytes of a message, at most, as the proto file says.
 const MESSAGE: usize = 32 << 20;
-/// How long the daemon may hold back one answer, in milliseconds.
-const HOLD: u32 = 30_000;
+
+/// Lines, and the receipts of those that are yet to be worked on.
+type Open = Vec<(u64, String)>;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Import {
@@ -38,7 +40,7 @@ pub(in crate::cli) struct Import {
     /// One line of JSON for each unit: line, and receipt or error; at last one with the sums.
     #[arg(long)]
     json: bool,
-    /// End once all units are durable, not only when they are found.
+    /// End once all units are durable, before it is known what becomes of each.
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
@@ -61,18 +63,6 @@ pub(in crate::cli) struct Export {
     archived: bool,
     #[command(flatten)]
     at: Where,
-}
-
-/// What became of the lines.
-#[derive(Debug, Default)]
-struct Sums {
-    taken: u64,
-    unchanged: u64,
-    refused: u64,
-    /// The lines that were refused, and why.
-    wrong: Vec<String>,
-    /// The receipt of the last unit that was under way when its answer came.
-    last: Option<String>,
 }
 
 /// A bar on a terminal, else nothing.
@@ -108,16 +98,20 @@ pub(super) async fn import(options: Import) -> Result<ExitCode, Failed> {
         follow(answers, places, (&options, total)).await
     };
     let ((read, cut), written) = tokio::join!(reading, writing);
-    let mut sums = written?;
+    let (mut sums, open) = written?;
     if let Some(line) = cut.filter(|_| sums.refused == 0) {
         return Err(unanswered(line));
     }
-    if let Some(last) = sums.last.take().filter(|_| !options.no_wait) {
-        settle(&mut client, last).await?;
+    if options.no_wait {
+        sums.waiting += u64::try_from(open.len()).unwrap_or(u64::MAX);
+    } else {
+        let bar = bar(u64::try_from(open.len()).ok(), "units worked on");
+        settle(&mut client, open, &mut sums, (options.json, &bar)).await?;
+        bar.finish_and_clear();
     }
     sums.refused += u64::try_from(read.len()).unwrap_or(u64::MAX);
     sums.wrong.extend(read);
-    tell(&sums, options.json)
+    sums.tell(options.json, !options.no_wait)
 }
 
 /// How many lines a file has; `None` for standard input.
@@ -197,44 +191,46 @@ fn message(line: &[u8]) -> Result<proto::RememberManyRequest, String> {
     }
 }
 
-/// Counts what became of the lines until the daemon has answered all of them.
+/// Counts what became of the lines until the daemon has answered all of them; gives lines and receipts
+/// of those that it has yet to work on.
 async fn follow(
     mut answers: tonic::Streaming<proto::RememberManyResponse>,
     mut places: mpsc::UnboundedReceiver<u64>,
     (options, total): (&Import, Option<u64>),
-) -> Result<Sums, Failed> {
-    let (mut sums, bar) = (Sums::default(), bar(total, "units"));
-    let broken = |sums: &Sums, status: &tonic::Status| {
+) -> Result<(Sums, Open), Failed> {
+    let (mut sums, mut open, bar) = (Sums::default(), Open::new(), bar(total, "units"));
+    let broken = |(sums, open): (&Sums, &Open), status: &tonic::Status| {
         let Failed { code, message } = told(status);
-        let taken = sums.taken + sums.unchanged;
+        let taken = sums.known() + u64::try_from(open.len()).unwrap_or(u64::MAX);
         let message = format!(
             "{message}; {taken} units were taken before that: send the same file again, what is there \
              already costs next to nothing"
         );
         Failed { code, message }
     };
-    while let Some(answer) = answers.message().await.map_err(|status| broken(&sums, &status))? {
+    loop {
+        let answer = answers.message().await.map_err(|status| broken((&sums, &open), &status))?;
+        let Some(answer) = answer else { break };
         for one in answer.written {
             let line = places.recv().await.unwrap_or_default();
             bar.inc(1);
-            if options.json {
+            // What is waited for is told once it is known what became of it.
+            let waits = match &one.outcome {
+                Some(Outcome::Receipt(receipt)) => !sums.count(line, receipt),
+                Some(Outcome::Refusal(_)) | None => false,
+            };
+            if options.json && (options.no_wait || !waits) {
                 told_line(line, one.outcome.as_ref())?;
             }
             match one.outcome {
-                Some(Outcome::Receipt(receipt)) => match receipt.stage() {
-                    proto::Stage::Unchanged => sums.unchanged += 1,
-                    proto::Stage::Accepted => {
-                        sums.taken += 1;
-                        sums.last = Some(receipt.id);
-                    }
-                    _ => sums.taken += 1,
-                },
+                Some(Outcome::Receipt(receipt)) if waits => open.push((line, receipt.id)),
+                Some(Outcome::Receipt(_)) => {}
                 Some(Outcome::Refusal(refusal)) => {
                     sums.refused += 1;
                     sums.wrong.push(format!("line {line}: {}", refusal.message));
                     if !options.go_on {
                         bar.finish_and_clear();
-                        return Ok(sums);
+                        return Ok((sums, open));
                     }
                 }
                 None => {}
@@ -243,18 +239,7 @@ async fn follow(
     }
     bar.finish_and_clear();
     places.close();
-    places.recv().await.map_or(Ok(sums), |line| Err(unanswered(line)))
-}
-
-/// Waits until the last unit is found; those before it are worked off earlier.
-async fn settle(client: &mut Memories, receipt_id: String) -> Result<(), Failed> {
-    loop {
-        let asked = proto::GetReceiptRequest { receipt_id: receipt_id.clone(), wait_ms: HOLD };
-        let receipt = client.get_receipt(asked).await.map_err(|status| told(&status))?;
-        if receipt.into_inner().stage() != proto::Stage::Accepted {
-            return Ok(());
-        }
-    }
+    places.recv().await.map_or(Ok((sums, open)), |line| Err(unanswered(line)))
 }
 
 fn told_line(line: u64, outcome: Option<&Outcome>) -> Result<ExitCode, Failed> {
@@ -273,23 +258,6 @@ fn told_line(line: u64, outcome: Option<&Outcome>) -> Result<ExitCode, Failed> {
         }
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-fn tell(sums: &Sums, json: bool) -> Result<ExitCode, Failed> {
-    for wrong in &sums.wrong {
-        print::error(wrong);
-    }
-    if json {
-        print::json(&json!({
-            "taken": sums.taken, "unchanged": sums.unchanged, "refused": sums.refused,
-        }))?;
-    } else {
-        print::text(&format!(
-            "{} taken, {} unchanged, {} refused",
-            sums.taken, sums.unchanged, sums.refused
-        ))?;
-    }
-    Ok(ExitCode::from(u8::from(sums.refused > 0)))
 }
 
 pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {

@@ -318,6 +318,10 @@ pub(super) async fn stats(options: Stats) -> Result<ExitCode, Failed> {
             "chunks": found.chunks, "vectors": found.vectors.iter().map(vectors).collect::<Vec<_>>(),
             "held": found.held, "quarantined": found.quarantined, "waiting": found.waiting,
             "embedder": found.embedder,
+            "embedding": found.embedding.as_ref().map(|one| json!({
+                "made": one.made, "missing": one.missing, "loading": one.loading,
+                "fault": one.fault,
+            })),
             "collections": found.collections.iter().map(collection).collect::<Vec<_>>(),
         }));
     }
@@ -331,13 +335,23 @@ pub(super) async fn stats(options: Stats) -> Result<ExitCode, Failed> {
         found.quarantined,
         found.waiting
     ))?;
-    let embedder = match found.embedder.as_str() {
-        "" => "none: questions are answered without vectors",
-        name => name,
-    };
-    print::text(&format!("embedder: {embedder}"))?;
-    for one in &found.vectors {
-        print::text(&format!("  {} of {} chunks by {}", one.chunks, found.chunks, one.model))?;
+    if found.embedder.is_empty() {
+        print::text("embedder: none, questions are answered without vectors")?;
+    }
+    if let Some(vectors) = found.embedding.as_ref().filter(|_| !found.embedder.is_empty()) {
+        let all = vectors.made.saturating_add(vectors.missing);
+        let mut line = format!("vectors of {}: {} of {all} chunks", found.embedder, vectors.made);
+        if vectors.loading {
+            line.push_str("; the model is being read");
+        }
+        if !vectors.fault.is_empty() {
+            line.push_str("; ");
+            line.push_str(&vectors.fault);
+        }
+        print::text(&line)?;
+    }
+    for one in found.vectors.iter().filter(|one| one.model != found.embedder) {
+        print::text(&format!("  {} chunks by {}", one.chunks, one.model))?;
     }
     for one in &found.collections {
         print::text(&format!("{}  ({})  {}", one.name, one.verbs.join(", "), one.description))?;

@@ -13,7 +13,7 @@ use super::{Answered, Desk, Error, Memory, Visit};
 use crate::mask;
 use crate::memory::context::{Assembled, Detail, Material};
 use crate::memory::explain::Explained;
-use crate::memory::facade::Listing;
+use crate::memory::facade::{Embedding, Listing};
 use crate::memory::instant::{self, Side};
 use crate::memory::{
     Collection, Counts, Error as Fault, Question, Recalled, Recollection, Sense, UnitId, Version,
@@ -65,6 +65,8 @@ pub struct Stats {
     pub model: Option<String>,
     /// Of the caller's tenant.
     pub counts: Counts,
+    /// How far their vectors are.
+    pub embedding: Embedding,
     /// Collections, with what the caller may do there.
     pub collections: Vec<(Arc<Collection>, Vec<Verb>)>,
 }
@@ -208,7 +210,12 @@ impl Desk {
             };
             let (store, model) = memory.kind();
             let collections = self.collections().iter().filter_map(verbs).collect();
-            Ok(Stats { store, model: model.map(str::to_owned), counts, collections })
+            let embedding = match readable {
+                true => memory.embedding(&permit, &counts),
+                false => Embedding::default(),
+            };
+            let model = model.map(str::to_owned);
+            Ok(Stats { store, model, counts, embedding, collections })
         });
         let outcome = Box::pin(outcome).await;
         self.finish(

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Desk, Error, Memory, Visit};
 use crate::call::{CallId, Code};
-use crate::ledger::{MEMORY, Record};
+use crate::ledger::{Latencies, MEMORY, Record};
 use crate::mask;
 use crate::policy::{Decision, Permit, Verb, Wish};
 use crate::telemetry;
@@ -19,6 +19,26 @@ pub struct Answered<T> {
     pub record: String,
     /// The answer.
     pub answer: T,
+}
+
+/// What a record says was given out, and why a part of it was not.
+#[derive(Debug)]
+pub(super) struct Given {
+    data: Value,
+    refused: Option<(Code, String)>,
+}
+
+impl Given {
+    /// Something was refused; the code and the reason are the record's own.
+    pub(super) const fn refused(data: Value, refused: Option<(Code, String)>) -> Self {
+        Self { data, refused }
+    }
+}
+
+impl From<Value> for Given {
+    fn from(data: Value) -> Self {
+        Self { data, refused: None }
+    }
 }
 
 impl Desk {
@@ -35,25 +55,28 @@ impl Desk {
             Err(refused) => {
                 let (verb, decision) = (refused.verb, Some(&refused.decision));
                 let error = Error::Denied(refused.clone());
-                self.record(visit, (verb, decision), told, &Err(&error)).await?;
+                self.record(visit, (verb, decision), told, failed(&error)).await?;
                 Err(error)
             }
         }
     }
 
     /// Records what came of a request, and hands it on.
-    pub(super) async fn finish<T>(
+    pub(super) async fn finish<T, G: Into<Given>>(
         &self,
         visit: &Visit,
         (permit, told): (&Permit, &Value),
         outcome: Result<T, Error>,
-        given: impl FnOnce(&T) -> Value,
+        given: impl FnOnce(&T) -> G,
     ) -> Result<Answered<T>, Error> {
         if let Some(error) = outcome.as_ref().err().and_then(Error::store) {
             self.notice(error);
         }
-        let said = outcome.as_ref().map(given);
-        let record = self.record(visit, (permit.verb(), permit.decision()), told, &said).await?;
+        let said = match &outcome {
+            Ok(answer) => given(answer).into(),
+            Err(error) => failed(error),
+        };
+        let record = self.record(visit, (permit.verb(), permit.decision()), told, said).await?;
         Ok(Answered { record, answer: outcome? })
     }
 
@@ -62,15 +85,15 @@ impl Desk {
         visit: &Visit,
         (verb, decision): (Verb, Option<&Decision>),
         told: &Value,
-        said: &Result<Value, &Error>,
+        Given { data, refused }: Given,
     ) -> Result<String, Error> {
         let (call_id, tool) =
             (CallId::generate().to_string(), format!("{MEMORY}{}", verb.as_str()));
-        let code: Option<Code> = said.as_ref().err().map(|error| error.code());
-        let data = said.as_ref().ok();
-        let error = said.as_ref().err().map(|error| {
-            let message = mask::text(&error.to_string()).into_owned();
-            json!({ "code": code, "message": message, "details": null, "retryable": false })
+        let code = refused.as_ref().map(|(code, _)| *code);
+        let error = refused.map(|(code, message)| {
+            json!({
+                "code": code, "message": mask::text(&message), "details": null, "retryable": false,
+            })
         });
         let reply = json!({
             "tool_name": tool, "status": if code.is_some() { "error" } else { "success" },
@@ -89,6 +112,7 @@ impl Desk {
             arguments_json: told.to_string(),
             decision: decision.cloned(),
             code,
+            latencies: Latencies { total: Some(visit.received.elapsed()), ..Latencies::default() },
             trace_id: Some(telemetry::trace_id()).filter(|id| !id.is_empty()),
             ..Record::default()
         };
@@ -102,6 +126,11 @@ impl Desk {
         self.inner.place.ledger.record(record, &reply.to_string()).await?;
         Ok(call_id)
     }
+}
+
+/// What the record says of a request without an answer.
+fn failed(error: &Error) -> Given {
+    Given::refused(Value::Null, Some((error.code(), error.to_string())))
 }
 
 /// When a visit began, by the clock.

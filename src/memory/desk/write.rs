@@ -9,11 +9,12 @@ use sha2::{Digest, Sha256};
 
 use super::ask::in_time;
 use super::error::code;
-use super::record::digest;
+use super::record::{Given, digest};
 use super::{Answered, Desk, Error, Visit};
+use crate::call::Code;
 use crate::mask;
 use crate::memory::facade::{Which, work};
-use crate::memory::{Draft, Error as Fault, Image, Receipt, StoreError, gate};
+use crate::memory::{Draft, Error as Fault, Image, Receipt, Sent, StoreError, gate};
 use crate::policy::{Permit, Wish};
 
 impl Desk {
@@ -22,14 +23,14 @@ impl Desk {
     pub async fn remember(
         &self,
         visit: &Visit,
-        drafts: Vec<Draft>,
+        drafts: Vec<Sent>,
         wait: Option<Duration>,
     ) -> Result<Answered<Vec<Result<Receipt, Fault>>>, Error> {
         let (memory, keepers) = (self.memory()?, self.keepers()?);
         let (drafts, told) = told_all(drafts).await?;
         let collections = self.collections();
         let works: BTreeSet<_> =
-            drafts.iter().filter_map(|draft| work(draft, &collections)).collect();
+            drafts.iter().filter_map(|sent| work(&sent.draft, &collections)).collect();
         let permit = keepers.permit_works(&visit.caller, works);
         let wait = wait.map(|wait| visit.remaining().unwrap_or(wait).min(wait));
         let written = memory.remember(&permit, drafts, wait).await;
@@ -40,12 +41,10 @@ impl Desk {
         if let Some(error) = lost {
             self.notice(error);
         }
-        self.finish(
-            visit,
-            (&permit, &told),
-            Ok(written),
-            |written| json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() }),
-        )
+        self.finish(visit, (&permit, &told), Ok(written), |written| {
+            let all = json!({ "written": written.iter().map(outcome).collect::<Vec<_>>() });
+            Given::refused(all, refused(written))
+        })
         .await
     }
 
@@ -71,6 +70,23 @@ impl Desk {
         let permit = Permit::receipt(visit.caller.clone());
         let wait = wait.map(|wait| visit.remaining().unwrap_or(wait).min(wait));
         let found = memory.receipt(&permit, id, wait).await.map_err(Error::from);
+        if let Some(error) = found.as_ref().err().and_then(Error::store) {
+            self.notice(error);
+        }
+        found
+    }
+
+    /// What became of many writes of the caller, of those that are known.
+    pub async fn receipts(
+        &self,
+        visit: &Visit,
+        ids: &[String],
+        wait: Option<Duration>,
+    ) -> Result<Vec<Receipt>, Error> {
+        let memory = self.memory()?;
+        let permit = Permit::receipt(visit.caller.clone());
+        let wait = wait.map(|wait| visit.remaining().unwrap_or(wait).min(wait));
+        let found = memory.receipts(&permit, ids, wait).await.map_err(Error::from);
         if let Some(error) = found.as_ref().err().and_then(Error::store) {
             self.notice(error);
         }
@@ -109,9 +125,9 @@ impl Desk {
 
 /// What the record says of drafts. Masking takes time where there is much text, and so is done beside
 /// the others' requests.
-async fn told_all(drafts: Vec<Draft>) -> Result<(Vec<Draft>, Value), Error> {
+async fn told_all(drafts: Vec<Sent>) -> Result<(Vec<Sent>, Value), Error> {
     let work = move || {
-        let told: Vec<Value> = drafts.iter().map(told).collect();
+        let told: Vec<Value> = drafts.iter().map(|sent| told(&sent.draft)).collect();
         (drafts, json!({ "drafts": told }))
     };
     let told = tokio::task::spawn_blocking(work).await;
@@ -142,6 +158,18 @@ fn sum(draft: &Draft) -> String {
         true => digest(&text),
         false => digest(&format!("{text} {}", hex::encode(vectors.finalize()))),
     }
+}
+
+/// Code and reason of the first draft that was not taken: a batch with one does not look like a
+/// success.
+fn refused(written: &[Result<Receipt, Fault>]) -> Option<(Code, String)> {
+    let count = written.iter().filter(|one| one.is_err()).count();
+    let first = written.iter().find_map(|one| one.as_ref().err())?;
+    let message = match written.len() {
+        1 => first.to_string(),
+        all => format!("{count} of {all} drafts are not taken; the first: {first}"),
+    };
+    Some((code(first), message))
 }
 
 /// What the record says of a receipt.

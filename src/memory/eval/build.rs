@@ -16,6 +16,7 @@ use super::{Error, Memory, Over, Progress, declare, units};
 use crate::admission::Caller;
 use crate::memory::embed::Embedder;
 use crate::memory::recall::{Config, Recall};
+use crate::memory::seals::Seals;
 use crate::memory::{
     Collections, Draft, Error as WriteError, Owned, Parts, Rights, SqliteConfig, Store,
     StoreConfig, UpkeepConfig, Writing, WritingConfig, open_store,
@@ -160,6 +161,7 @@ impl Site {
             store: Arc::clone(&store),
             embedder,
             collections: Arc::clone(&collections),
+            seals: Arc::new(Seals::new(folder.join("placeholders"))),
             upkeep: UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() },
             tasks: tasks.clone(),
             stop: stop.clone(),

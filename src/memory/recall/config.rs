@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a question's text, at most.
 pub(super) const TEXT: usize = 32 * 1024;
 /// Hits of one question, at most.
-pub(super) const MOST: usize = 200;
+pub(in crate::memory) const MOST: usize = 200;
 /// Bytes of the conversation before a question, at most.
 pub(super) const TURNS: usize = 256 * 1024;
 /// So many times as many candidates are weighed in full as hits are wanted (M4).

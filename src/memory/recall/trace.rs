@@ -85,6 +85,9 @@ impl Recall {
         if is_bare(&ask) {
             return self.newest(scope, question, notes).await;
         }
+        if let Some((model, _)) = &ask.vector {
+            self.tell_missing(&scope.tenant, model, &mut notes);
+        }
         let found = self.search(scope, (question, &ask), &mut notes).await?;
         let mut sheet = Sheet::gather(
             &found,
@@ -161,12 +164,26 @@ impl Recall {
             }
             Err(_late) => {
                 let after = self.config.embed_timeout.as_millis();
-                notes.failed(Sense::Vector, &format!("the embedder did not answer in {after} ms"));
+                let why = match embedder.is_loading() {
+                    true => format!("its model is being read, and was not ready in {after} ms"),
+                    false => format!("the embedder did not answer in {after} ms"),
+                };
+                notes.failed(Sense::Vector, &why);
                 None
             }
         };
+        metrics::histogram!("switchboard_memory_embed_question_seconds").record(started.elapsed());
         notes.took(Sense::Vector, started);
         Some((embedder.model().name.clone(), vector?))
+    }
+
+    /// Tells that units can be missed since they have no vector yet.
+    fn tell_missing(&self, tenant: &str, model: &str, notes: &mut Notes) {
+        let missing = self.coverage.as_ref().map_or(0, |coverage| coverage.missing(tenant));
+        if missing > 0 {
+            let why = format!("partial: {missing} chunks have no vector of `{model}` so far");
+            notes.failed(Sense::Vector, &why);
+        }
     }
 
     fn calibrate(&self, cosine: f64) -> f64 {

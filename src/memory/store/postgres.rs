@@ -187,6 +187,16 @@ impl Store for Postgres {
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error> {
         self.bounded(models::embed(&self.link, model, vectors)).await
     }
+    async fn count_bare(
+        &self,
+        model: &str,
+        without: &[String],
+    ) -> Result<Vec<(String, u64)>, Error> {
+        self.bounded(models::count_bare(&self.link, model, without)).await
+    }
+    async fn forget_receipts(&self, before: Timestamp) -> Result<u64, Error> {
+        self.within(upkeep::COMPACTION, writes::forget(&self.link, before)).await
+    }
     async fn forget_models(&self, keep: &str) -> Result<u64, Error> {
         self.bounded(models::forget(&self.link, keep)).await
     }

@@ -9,18 +9,27 @@ use crate::memory::collection::Collection;
 use crate::memory::fault::Violation;
 use crate::memory::gate::{texts, word};
 use crate::memory::redact::{Names, field};
+use crate::memory::seals::Seal;
 use crate::memory::unit::{Draft, Table};
 use crate::pointer::escape;
 
-/// Takes out what the collection hides.
-pub(super) fn cover(draft: &mut Draft, collection: &Collection) -> Result<u64, Vec<Violation>> {
+/// Takes out what the collection hides; with a key its placeholders are the same in every unit.
+pub(super) fn cover(
+    draft: &mut Draft,
+    collection: &Collection,
+    key: Option<&Seal>,
+) -> Result<u64, Vec<Violation>> {
     let rules = collection.rules();
     let wrong: Vec<Violation> =
         kept(draft).into_iter().filter_map(|one| one.fault(&rules)).collect();
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let mut cover = Cover { rules, names: Names::of(texts(draft)), count: 0 };
+    let mut names = Names::of(texts(draft));
+    if let Some(key) = key {
+        names = names.keyed(key.as_bytes());
+    }
+    let mut cover = Cover { rules, names, count: 0 };
     cover.draft(draft);
     Ok(cover.count)
 }

@@ -7,12 +7,15 @@ use jiff::Timestamp;
 
 use super::inbox::Taker;
 use super::{Inner, cover};
+use crate::mask;
 use crate::memory::collection::Collections;
 use crate::memory::fault::{Error, Violation};
 use crate::memory::gate::{self, Gated};
+use crate::memory::redact::Placeholders;
 use crate::memory::rights::Rights;
+use crate::memory::seals::Seals;
 use crate::memory::store::{Receipt, Stage, Write};
-use crate::memory::unit::Draft;
+use crate::memory::unit::{Draft, Sent};
 
 /// Bytes of drafts from which on they are looked at on a thread of their own.
 const LARGE: usize = 16 << 10;
@@ -22,7 +25,7 @@ impl Inner {
     pub(super) async fn take(
         &self,
         rights: &Rights,
-        drafts: Vec<Draft>,
+        drafts: Vec<Sent>,
     ) -> Vec<Result<Receipt, Error>> {
         let collections = self.parts.collections.load_full();
         let mut answers = Vec::with_capacity(drafts.len());
@@ -30,7 +33,7 @@ impl Inner {
         let (mut full, taker) = (None, self.inbox.taker());
         for passed in self.pass(rights, &collections, drafts).await {
             let taken = match (passed, &full) {
-                (Err(wrong), _) => Err(Error::Refused(wrong)),
+                (Err(wrong), _) => Err(wrong),
                 // What came later must not overtake what was refused before it.
                 (Ok(_), Some(busy)) => Err(Error::clone(busy)),
                 (Ok(gated), None) => self.accept_one((rights, &collections), gated, &taker).await,
@@ -38,8 +41,8 @@ impl Inner {
             if let Err(busy @ Error::Busy { .. }) = &taken {
                 full = Some(busy.clone());
             }
-            answers.push(taken.map(|write| {
-                let receipt = receipt(&write);
+            answers.push(taken.map(|(write, notes)| {
+                let receipt = receipt(&write, notes);
                 writes.push(write);
                 receipt
             }));
@@ -68,15 +71,16 @@ impl Inner {
         &self,
         rights: &Rights,
         collections: &Arc<Collections>,
-        drafts: Vec<Draft>,
-    ) -> Vec<Result<Gated, Vec<Violation>>> {
+        drafts: Vec<Sent>,
+    ) -> Vec<Result<Gated, Error>> {
         let times: Vec<Timestamp> = drafts.iter().map(|_| self.clock.now()).collect();
-        let size: usize =
-            drafts.iter().map(|draft| draft.text.len() + draft.value.len() + 512).sum();
+        let texts = drafts.iter().map(|sent| sent.draft.text.len() + sent.draft.value.len() + 512);
+        let size: usize = texts.sum();
         let count = drafts.len();
         let (rights, collections) = (rights.clone(), Arc::clone(collections));
+        let seals = Arc::clone(&self.parts.seals);
         let work = move || -> Vec<_> {
-            let one = |(draft, now)| pass(draft, (&rights, &collections), now);
+            let one = |(sent, now)| pass(sent, (&rights, &collections, &seals), now);
             drafts.into_iter().zip(times).map(one).collect()
         };
         if size < LARGE {
@@ -85,7 +89,7 @@ impl Inner {
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
             tracing::error!(%error, "drafts could not be looked at");
             let message = "could not be looked at; send its parts as units of their own";
-            (0..count).map(|_| Err(vec![Violation::new("", message)])).collect()
+            (0..count).map(|_| Err(Error::Refused(vec![Violation::new("", message)]))).collect()
         })
     }
 
@@ -95,18 +99,19 @@ impl Inner {
         (rights, collections): (&Rights, &Collections),
         gated: Gated,
         taker: &Taker<'_>,
-    ) -> Result<Write, Error> {
+    ) -> Result<(Write, Vec<String>), Error> {
         let Gated { draft, mut ruling } = gated;
         self.trace(rights, collections, (&draft, &mut ruling)).await?;
         taker.reserve(&draft)?;
-        Ok(Write {
+        let write = Write {
             receipt: uuid::Uuid::now_v7().to_string(),
             tenant: rights.caller.tenant.clone(),
             caller: rights.caller.name.clone(),
             draft,
             arrived: ruling.arrived,
             ruling: serde_json::to_string(&ruling).unwrap_or_default(),
-        })
+        };
+        Ok((write, ruling.notes))
     }
 
     /// Makes them durable; where that fails, nothing is acknowledged.
@@ -131,27 +136,34 @@ impl Inner {
 }
 
 fn pass(
-    draft: Draft,
-    (rights, collections): (&Rights, &Collections),
+    Sent { draft, notes }: Sent,
+    (rights, collections, seals): (&Rights, &Collections, &Seals),
     now: Timestamp,
-) -> Result<Gated, Vec<Violation>> {
-    let mut gated = gate::check(draft, (rights, collections), now)?;
+) -> Result<Gated, Error> {
+    let mut gated = gate::check(draft, (rights, collections), now).map_err(Error::Refused)?;
     if let Some(collection) = collections.get(&gated.draft.collection) {
-        let found = cover::cover(&mut gated.draft, collection)?;
+        let key = match collection.placeholders {
+            Placeholders::Fresh => None,
+            Placeholders::Keyed => Some(seals.of_tenant(&rights.caller.tenant)?),
+        };
+        let found =
+            cover::cover(&mut gated.draft, collection, key.as_ref()).map_err(Error::Refused)?;
         metrics::counter!("switchboard_memory_redacted_total").increment(found);
     }
     gated.ruling.digest = gate::digest(&gated.draft);
+    gated.ruling.notes = notes.iter().map(|note| mask::text(note).into_owned()).collect();
     Ok(gated)
 }
 
-fn receipt(write: &Write) -> Receipt {
+fn receipt(write: &Write, remarks: Vec<String>) -> Receipt {
     Receipt {
         id: write.receipt.clone(),
         tenant: write.tenant.clone(),
         caller: write.caller.clone(),
         stage: Stage::Accepted,
         stored: None,
-        remarks: Vec::new(),
+        newer: false,
+        remarks,
         arrived: write.arrived,
         changed: write.arrived,
     }

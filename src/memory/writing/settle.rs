@@ -59,6 +59,7 @@ pub(super) fn settle(
         let ended = Ended { at: now, why: End::Replaced, by: Some(version.unit.clone()) };
         version.ended = Some(ended);
         let remark = "older than what is there, by its source time: kept as history".to_owned();
+        version.remarks.clone_from(&one.ruling.notes);
         let mut settled = bare(one, Stage::Outdated, vec![remark]);
         settled.version = Some((version, one.chunks.clone()));
         return settled;
@@ -79,13 +80,15 @@ pub(super) fn settle(
         State::Active | State::Rejected | State::Archived => Stage::Stored,
     };
     let mut settled = bare(one, stage, version.remarks.clone());
+    version.remarks.extend(one.ruling.notes.iter().cloned());
     settled.version = Some((version, one.chunks.clone()));
     settled.changes = changes;
     settled
 }
 
-/// A settlement that stores nothing.
-pub(super) fn bare(one: &Prepared, stage: Stage, remarks: Vec<String>) -> Settlement {
+/// A settlement that stores nothing; what was told with the draft is among its remarks.
+pub(super) fn bare(one: &Prepared, stage: Stage, mut remarks: Vec<String>) -> Settlement {
+    remarks.extend(one.ruling.notes.iter().cloned());
     Settlement {
         receipt: one.write.receipt.clone(),
         stage,

@@ -11,8 +11,8 @@ use crate::memory::context::Material;
 use crate::memory::place::Ring;
 use crate::memory::recall;
 use crate::memory::{
-    Asking, Compare, Decision, Draft, Filter, Kind, Listing, Manner, Origin, Question, Sense, Spot,
-    UnitId, Upkeep, When, Which,
+    Adjacent, Asking, Compare, Decision, Draft, Filter, Kind, Listing, Manner, Origin, Question,
+    Sense, Spot, UnitId, Upkeep, When, Which,
 };
 use crate::proto::memory as proto;
 
@@ -34,6 +34,8 @@ const COLLECTIONS: usize = 256;
 const SENSES: usize = 64;
 const TURNS: usize = 32;
 const RECEIPTS: usize = 256;
+/// Receipts that are asked for at once.
+const TOLD: usize = 1000;
 /// Tools, turns or results of a context.
 const PIECES: usize = 4096;
 const RING: usize = 1000;
@@ -152,7 +154,7 @@ fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> A
         fields.name("question.image.model", &image.model);
         fields.most("question.image.vector", image.vector.len(), DIMENSIONS);
     }
-    let spot = wire.spot.and_then(|spot| self::spot("question.spot", spot, fields));
+    let (spot, adjacent) = place("question.spot", wire.spot, fields);
     let nearest = wire.nearest.map(|nearest| {
         let point = nearest.point.unwrap_or_default();
         fields.names("question.nearest.types", &nearest.types, TYPES);
@@ -169,6 +171,7 @@ fn question(wire: proto::Question, after: Vec<String>, fields: &mut Fields) -> A
         kinds: known("question.kinds", &wire.kinds, kind, fields),
         filters: filters("question.filters", wire.filters, fields),
         spot,
+        adjacent,
         nearest,
         image: wire.image.map(|image| (image.model, image.vector)),
         held: wire.held,
@@ -219,19 +222,47 @@ fn filters(field: &str, wire: Vec<proto::Filter>, fields: &mut Fields) -> Vec<Fi
     wire.into_iter().enumerate().filter_map(read).collect()
 }
 
+/// A condition on the place: a shape, or what is beside a unit.
+fn place(
+    field: &str,
+    wire: Option<proto::Spot>,
+    fields: &mut Fields,
+) -> (Option<Spot>, Option<Adjacent>) {
+    match wire {
+        Some(proto::Spot { shape: Some(proto::spot::Shape::Adjacent(beside)), types }) => {
+            check_metres(&format!("{field}.adjacent.metres"), beside.metres, fields);
+            let unit = UnitId::parse(&beside.unit_id);
+            if unit.is_none() {
+                fields.wrong(
+                    format!("{field}.adjacent.unit_id"),
+                    "is no id of a unit, which is a UUID",
+                );
+            }
+            let beside = |unit| Adjacent { unit, metres: beside.metres, kinds: types };
+            (None, unit.map(beside))
+        }
+        Some(spot) => (self::spot(field, spot, fields), None),
+        None => (None, None),
+    }
+}
+
+fn check_metres(field: &str, metres: f64, fields: &mut Fields) {
+    if !metres.is_finite() || metres < 0.0 {
+        fields.wrong(field, "is no distance");
+    }
+}
+
 fn spot(field: &str, wire: proto::Spot, fields: &mut Fields) -> Option<Spot> {
     let kinds = wire.types;
     fields.names(&format!("{field}.types"), &kinds, TYPES);
     match wire.shape {
-        None => {
-            fields.wrong(field, "has neither `within` nor `area`");
+        None | Some(proto::spot::Shape::Adjacent(_)) => {
+            fields.wrong(field, "has none of `within`, `area` and `adjacent`");
             None
         }
         Some(proto::spot::Shape::Within(within)) => {
             let point = within.center.unwrap_or_default();
-            if !within.metres.is_finite() || within.metres < 0.0 {
-                fields.wrong(format!("{field}.within.metres"), "is no distance");
-            }
+            check_metres(&format!("{field}.within.metres"), within.metres, fields);
             let (latitude, longitude) = (point.latitude, point.longitude);
             check_point(field, (latitude, longitude), fields);
             Some(Spot::Within { latitude, longitude, metres: within.metres, kinds })
@@ -264,12 +295,13 @@ pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing,
     if wire.any_date && dated {
         fields.wrong("any_date", "goes with none of `spot`, `as_of` and `known_at`");
     }
-    let spot = wire.spot.and_then(|spot| self::spot("spot", spot, &mut fields));
+    let (spot, adjacent) = place("spot", wire.spot, &mut fields);
     let listing = Listing {
         any_date: wire.any_date,
         kinds: known("kinds", &wire.kinds, kind, &mut fields),
         filters: filters("filters", wire.filters, &mut fields),
         spot,
+        adjacent,
         as_of: None,
         known_at: None,
         held: wire.held,
@@ -288,6 +320,13 @@ pub(super) fn collections(names: &[String]) -> Result<(), Status> {
     let mut fields = Fields::default();
     fields.names("collections", names, COLLECTIONS);
     fields.all(Some(()))
+}
+
+/// Receipts that are asked for.
+pub(super) fn receipts(ids: Vec<String>) -> Result<Vec<String>, Status> {
+    let mut fields = Fields::default();
+    fields.names("receipt_ids", &ids, TOLD);
+    fields.all(Some(ids))
 }
 
 /// Where a page begins, and how long it is.

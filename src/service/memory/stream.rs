@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::fields::Fields;
 use super::{Memories, arrival, fault, read, status, tell};
 use crate::admission;
-use crate::memory::{Draft, Error as Fault, Receipt, Visit};
+use crate::memory::{Draft, Error as Fault, Receipt, Sent, Visit};
 use crate::proto::memory as proto;
 use crate::service::arrival::Brought;
 
@@ -155,28 +155,24 @@ impl Memories {
                 Err(wrong) => Err(wrong),
             };
             match read {
-                Ok(draft) => {
+                Ok((draft, notes)) => {
                     slots.push(None);
-                    drafts.push(draft);
+                    drafts.push(Sent { draft, notes });
                 }
                 Err(wrong) => slots.push(Some(Err(fault::malformed(&wrong)))),
             }
         }
         while !drafts.is_empty() {
-            let sent = drafts.iter().map(|(draft, _)| draft.clone()).collect();
-            let answered = self.desk.remember(visit, sent, None).await;
+            let answered = self.desk.remember(visit, drafts.clone(), None).await;
             let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let (mut again, mut pause) = (Vec::new(), None);
             let mut open = slots.iter_mut().filter(|slot| slot.is_none());
-            for (mut draft, outcome) in drafts.into_iter().zip(written) {
+            for (sent, outcome) in drafts.into_iter().zip(written) {
                 let Some(slot) = open.next() else { break };
                 match outcome {
-                    Ok(mut receipt) => {
-                        receipt.remarks.append(&mut draft.1);
-                        *slot = Some(Ok(receipt));
-                    }
+                    Ok(receipt) => *slot = Some(Ok(receipt)),
                     Err(Fault::Busy { retry_after, .. }) => {
-                        again.push(draft);
+                        again.push(sent);
                         pause = Some(retry_after);
                     }
                     Err(fault @ Fault::Store(_)) => return Err(fault::of_fault(&fault)),

@@ -86,6 +86,7 @@ pub(super) fn receipt(receipt: Receipt) -> proto::Receipt {
         stage: proto::Stage::from(receipt.stage).into(),
         unit_id: stored.map(|(unit, _)| unit.to_string()).unwrap_or_default(),
         evidence_id: stored.map(|(unit, seq)| unit.evidence(*seq)).unwrap_or_default(),
+        newer: receipt.newer,
         remarks: receipt.remarks,
         arrived: time(receipt.arrived),
         changed: time(receipt.changed),
@@ -315,6 +316,12 @@ pub(super) fn stats(stats: Stats) -> proto::StatsResponse {
         waiting: counts.waiting,
         embedder: stats.model.unwrap_or_default(),
         collections: stats.collections.into_iter().map(collection).collect(),
+        embedding: Some(proto::stats_response::Embedding {
+            made: stats.embedding.made,
+            missing: stats.embedding.missing,
+            loading: stats.embedding.loading,
+            fault: stats.embedding.fault,
+        }),
     }
 }
 
@@ -324,6 +331,6 @@ fn declaration(collection: &Collection) -> Value {
         "kinds": collection.kinds, "sources": collection.sources, "origin": collection.origin,
         "origins": collection.trust.keys().collect::<Vec<_>>(), "metadata": collection.metadata,
         "attributes": collection.attributes, "document": collection.document,
-        "time_zone": collection.time_zone, "reviewers": collection.reviewers,
+        "placeholders": collection.placeholders, "time_zone": collection.time_zone, "reviewers": collection.reviewers,
     })
 }

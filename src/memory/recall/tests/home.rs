@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::admission::Caller;
 use crate::memory::embed::{self, Embedder};
 use crate::memory::recall::{Config, Recall};
+use crate::memory::seals::Seals;
 use crate::memory::tests::access::rights;
 use crate::memory::{
     Collections, Draft, Owned, Parts, Question, Recalled, Receipt, Rights, SqliteConfig, Store,
@@ -85,6 +86,7 @@ impl Home {
             store: Arc::clone(&store),
             embedder: None,
             collections: Arc::clone(&collections),
+            seals: Arc::new(Seals::new(folder.path().join("placeholders"))),
             upkeep: crate::memory::UpkeepConfig::default(),
             tasks: tasks.clone(),
             stop: stop.clone(),

@@ -158,6 +158,29 @@ pub(super) async fn bare(
     Ok(found)
 }
 
+/// How many chunks of versions that have not ended have no vector of this model, by tenant.
+pub(super) async fn count_bare(
+    link: &Link,
+    model: &str,
+    without: &[String],
+) -> Result<Vec<(String, u64)>, Error> {
+    let number = find(link, model, TEXT).await?.map_or(-1, |(number, _)| number);
+    let client = link.client().await?;
+    let statement = client
+        .prepare_cached(&format!(
+            "SELECT r.tenant, count(*) FROM chunks c JOIN versions v ON v.seq = c.seq \
+             JOIN realms r ON r.id = v.realm WHERE r.collection <> ALL($2) AND v.ended = {FOREVER} \
+             AND NOT EXISTS (SELECT FROM vectors x WHERE x.model = $1 AND x.seq = c.seq \
+             AND x.ordinal = c.ordinal) GROUP BY r.tenant"
+        ))
+        .await?;
+    let rows = client.query(&statement, &[&number, &without]).await?;
+    let read = |row: &tokio_postgres::Row| {
+        Ok((give(row.try_get(0)?), row.try_get::<_, i64>(1)?.cast_unsigned()))
+    };
+    rows.iter().map(read).collect()
+}
+
 /// Keeps vectors of chunks that are still there.
 pub(super) async fn embed(
     link: &Link,

@@ -5,6 +5,7 @@
 //! two writes is not missed because two daemons looked at the same moment. A charge is void when the
 //! daemon's lock is gone.
 
+use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::row::{give, instant, json, keep, name, named, parse};
@@ -58,7 +59,8 @@ pub(super) async fn receipt(link: &Link, tenant: &str, id: &str) -> Result<Optio
     let client = link.client().await?;
     let statement = client
         .prepare_cached(
-            "SELECT receipt, tenant, caller, stage, unit, seq, remarks, arrived, changed \
+            "SELECT receipt, tenant, caller, stage, unit, seq, remarks, arrived, changed, \
+             EXISTS (SELECT FROM versions v WHERE v.unit = writes.unit AND v.seq < writes.made) \
              FROM writes WHERE receipt = $1 AND tenant = $2",
         )
         .await?;
@@ -69,12 +71,14 @@ pub(super) async fn receipt(link: &Link, tenant: &str, id: &str) -> Result<Optio
         (Some(unit), Some(seq)) => UnitId::parse(unit).map(|unit| (unit, seq)),
         _ => None,
     };
+    let stage = named(row.try_get(3)?)?;
     Ok(Some(Receipt {
         id: give(row.try_get(0)?),
         tenant: give(row.try_get(1)?),
         caller: give(row.try_get(2)?),
-        stage: named(row.try_get(3)?)?,
+        stage,
         stored,
+        newer: stage != Stage::Outdated && row.try_get(9)?,
         remarks: parse(row.try_get(6)?)?,
         arrived: instant(row.try_get(7)?)?,
         changed: instant(row.try_get(8)?)?,
@@ -123,4 +127,19 @@ pub(super) async fn waiting(
     }
     found.sort_by_key(|(id, _)| *id);
     Ok(found.into_iter().map(|(_, write)| write).collect())
+}
+
+/// Removes receipts of writes that came to their last stage before this; answers how many.
+pub(super) async fn forget(link: &Link, before: Timestamp) -> Result<u64, Error> {
+    let client = link.client().await?;
+    let gone = "DELETE FROM writes WHERE id IN (SELECT id FROM writes WHERE body IS NULL \
+                AND changed::timestamptz < $1::text::timestamptz ORDER BY id LIMIT 10000)";
+    let statement = client.prepare_cached(gone).await?;
+    let mut removed = 0;
+    loop {
+        match client.execute(&statement, &[&before.to_string()]).await? {
+            0 => return Ok(removed),
+            count => removed += count,
+        }
+    }
 }

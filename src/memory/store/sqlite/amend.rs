@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::mark::Mark;
-use super::super::{Change, Error, Vote};
+use super::super::{Change, Error, Stage, Vote};
 use super::entry::{Event, Vector};
 use super::fault::{Fault, json, parsed};
 use super::rows::{self, chunk_id, instant, is_of, micros, name, named, packed, unit_id};
@@ -373,6 +373,26 @@ pub(super) fn forget_vectors(
     };
     let sql = "DELETE FROM vector WHERE id BETWEEN ?1 AND ?2 AND id % ?3 <> ?4";
     let row = [from, last, rows::MODELS, keep];
+    let removed = step.connection.prepare_cached(sql)?.execute(row)?;
+    Ok(Some((last + 1, u64::try_from(removed).unwrap_or(u64::MAX))))
+}
+
+/// Removes receipts that came to their last stage before this, of so many that follow in the order of
+/// their arrival; gives the next to go on with, and how many are gone.
+pub(super) fn forget_receipts(
+    step: &Step<'_>,
+    before: Timestamp,
+    (from, piece): (i64, i64),
+) -> Result<Option<(i64, u64)>, Fault> {
+    let sql = "SELECT max(number) FROM
+        (SELECT number FROM receipt WHERE number >= ?1 ORDER BY number LIMIT ?2)";
+    let last: Option<i64> =
+        step.connection.prepare_cached(sql)?.query_row([from, piece], |row| row.get(0))?;
+    let Some(last) = last else {
+        return Ok(None);
+    };
+    let sql = "DELETE FROM receipt WHERE number BETWEEN ?1 AND ?2 AND stage <> ?3 AND changed < ?4";
+    let row = params![from, last, name(&Stage::Accepted)?, micros(before)];
     let removed = step.connection.prepare_cached(sql)?.execute(row)?;
     Ok(Some((last + 1, u64::try_from(removed).unwrap_or(u64::MAX))))
 }

@@ -258,6 +258,25 @@ impl Store for Sqlite {
         self.write(move |step| amend::embed(step, &model, vectors)).await
     }
 
+    async fn count_bare(
+        &self,
+        model: &str,
+        without: &[String],
+    ) -> Result<Vec<(String, u64)>, Error> {
+        let (model, without) = (model.to_owned(), without.to_vec());
+        self.read(move |connection, _| read::count_bare(connection, &model, &without)).await
+    }
+
+    async fn forget_receipts(&self, before: Timestamp) -> Result<u64, Error> {
+        let (mut removed, mut from) = (0, 0);
+        while let Some((next, count)) =
+            self.write(move |step| amend::forget_receipts(step, before, (from, PIECE))).await?
+        {
+            (from, removed) = (next, removed + count);
+        }
+        Ok(removed)
+    }
+
     async fn forget_models(&self, keep: &str) -> Result<u64, Error> {
         let keep = keep.to_owned();
         let kept = self

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::{Bare, Beside, Counts, Receipt, Run, Write};
+use super::super::{Bare, Beside, Counts, Receipt, Run, Stage, Write};
 use super::fault::{Fault, json, parsed};
 use super::rows::{self, SELECT, chunk_id, chunk_of, instant, named, unit_id, vector_id};
 use super::settle::{TEXT, known_model};
@@ -17,8 +17,9 @@ pub(super) fn receipt(
     tenant: &str,
     id: &str,
 ) -> Result<Option<Receipt>, Fault> {
-    let sql = "SELECT caller, stage, unit, seq, remarks, arrived, changed FROM receipt
-        WHERE id = ?1 AND tenant = ?2";
+    let sql = "SELECT r.caller, r.stage, r.unit, r.seq, r.remarks, r.arrived, r.changed,
+        EXISTS (SELECT 1 FROM version v WHERE v.unit = r.unit AND v.seq < r.made)
+        FROM receipt r WHERE r.id = ?1 AND r.tenant = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id, tenant])?;
     let Some(row) = rows.next()? else {
@@ -29,12 +30,14 @@ pub(super) fn receipt(
         (Some(unit), Some(seq)) => Some((unit_id(&unit)?, seq)),
         _ => None,
     };
+    let stage: Stage = named(&row.get::<_, String>(1)?)?;
     Ok(Some(Receipt {
         id: id.to_owned(),
         tenant: tenant.to_owned(),
         caller: row.get(0)?,
-        stage: named(&row.get::<_, String>(1)?)?,
+        stage,
         stored,
+        newer: stage != Stage::Outdated && row.get(7)?,
         remarks: parsed(&row.get::<_, String>(4)?, "remarks")?,
         arrived: instant(row.get(5)?)?,
         changed: instant(row.get(6)?)?,
@@ -261,6 +264,31 @@ pub(super) fn bare(
         }
     }
     Ok((found, first.unwrap_or(last)))
+}
+
+/// Chunks without a vector of the model, by tenant.
+pub(super) fn count_bare(
+    connection: &Connection,
+    model: &str,
+    without: &[String],
+) -> Result<Vec<(String, u64)>, Fault> {
+    // No vector has a model below 0.
+    let number = known_model(connection, model, TEXT)?.map_or(-1, |(number, _)| number);
+    let sql = format!(
+        "SELECT v.tenant, count(*) FROM version v
+        JOIN chunk c ON c.id >= v.seq * {0} AND c.id < (v.seq + 1) * {0}
+        WHERE v.ended_at IS NULL AND v.collection NOT IN (SELECT value FROM json_each(?2))
+        AND (?1 < 0 OR NOT EXISTS (SELECT 1 FROM vector x WHERE x.id = c.id * {1} + ?1))
+        GROUP BY v.tenant",
+        rows::CHUNKS,
+        rows::MODELS
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![number, json(&without)?], |row| {
+        Ok((row.get(0)?, row.get::<_, i64>(1)?))
+    })?;
+    let rows: Vec<(String, i64)> = rows.collect::<Result<_, _>>()?;
+    Ok(rows.into_iter().map(|(tenant, count)| (tenant, count.unsigned_abs())).collect())
 }
 
 pub(super) fn counts(connection: &Connection, tenant: Option<&str>) -> Result<Counts, Fault> {

@@ -110,6 +110,29 @@ pub(super) async fn chunks_without_a_vector_are_told_until_they_have_one(store: 
     assert_eq!(bare(MODEL, 9).await[1].0, four);
 }
 
+pub(super) async fn chunks_without_a_vector_are_counted_by_tenant(store: &dyn Store) {
+    let one = put(store, version("one")).await;
+    put_vector(store, "two", MODEL, &[1.0, 0.0]).await;
+    let ended = put(store, version("three")).await;
+    let mut other = version("theirs");
+    other.tenant = "other".into();
+    put(store, other).await;
+    let end = Ended { at: at("2026-05-01T00:00:00Z"), why: End::Forgotten, by: None };
+    let ends = super::super::Change { ended: Some(Some(end)), ..change(ended) };
+    store.change(None, &[ends]).await.unwrap();
+    let count = |model: &'static str, without: &'static [&str]| async move {
+        let without: Vec<String> = without.iter().map(|name| (*name).to_owned()).collect();
+        let mut found = store.count_bare(model, &without).await.unwrap();
+        found.sort();
+        found.into_iter().map(|(tenant, count)| format!("{tenant} {count}")).collect::<Vec<_>>()
+    };
+    assert_eq!(count(MODEL, &[]).await, ["acme 1", "other 1"]);
+    assert_eq!(count("new", &[]).await, ["acme 2", "other 1"]);
+    assert_eq!(count("new", &["notes"]).await, Vec::<String>::new());
+    store.embed(MODEL, &[(one, 0, vec![0.0, 1.0])]).await.unwrap();
+    assert_eq!(count(MODEL, &[]).await, ["other 1"]);
+}
+
 pub(super) async fn images_are_found_by_their_own_vectors(store: &dyn Store) {
     let image = |vector: &[f32]| Image {
         uri: String::new(),

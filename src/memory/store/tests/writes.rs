@@ -1,8 +1,11 @@
 //! Writes, their receipts, and how they are settled.
 
+use jiff::Timestamp;
+
 use super::super::{Chunk, Error, Settlement, Stage, Store, Write};
 use super::kit::{
-    MODEL, TENANT, ask_words, change, chunk, draft, put_vector, scope, settlement, version, write,
+    MODEL, TENANT, ask_words, change, chunk, draft, next, put_vector, scope, settlement, version,
+    write,
 };
 
 pub(super) async fn an_accepted_write_waits_until_it_is_settled(store: &dyn Store) {
@@ -112,4 +115,48 @@ pub(super) async fn many_writers_at_once_lose_nothing(store: &dyn Store) {
         assert_eq!(hits.iter().map(|hit| hit.seq).collect::<Vec<_>>(), [seq], "{text}");
     }
     assert_eq!(store.counts(None).await.unwrap().versions, 40);
+}
+
+pub(super) async fn a_receipt_tells_a_later_version_from_a_new_unit(store: &dyn Store) {
+    let first = version("the first");
+    let mut told = Vec::new();
+    for (stage, version) in [
+        (Stage::Stored, first.clone()),
+        (Stage::Stored, next(&first, "the second")),
+        (Stage::Outdated, next(&first, "found late")),
+        (Stage::Held, next(&first, "the third")),
+    ] {
+        let write = write(version.draft.clone());
+        store.accept(vec![write.clone()]).await.unwrap();
+        let settled = Settlement { stage, ..settlement(&write.receipt, version) };
+        store.settle(vec![settled]).await.unwrap();
+        told.push(store.receipt(TENANT, &write.receipt).await.unwrap().unwrap().newer);
+    }
+    assert_eq!(told, [false, true, false, true]);
+}
+
+pub(super) async fn receipts_are_removed_some_time_after_their_last_stage(store: &dyn Store) {
+    let writes: Vec<Write> = ["one", "two", "three"].map(draft).map(write).into();
+    store.accept(writes.clone()).await.unwrap();
+    let stored = settlement(&writes[0].receipt, version("one"));
+    let seq = store.settle(vec![stored]).await.unwrap()[0].unwrap();
+    let past = Timestamp::now() - jiff::SignedDuration::from_hours(1);
+    assert_eq!(store.forget_receipts(past).await.unwrap(), 0, "it is too new");
+    let soon = Timestamp::now() + jiff::SignedDuration::from_secs(1);
+    assert_eq!(store.forget_receipts(soon).await.unwrap(), 1);
+    assert_eq!(store.receipt(TENANT, &writes[0].receipt).await.unwrap(), None);
+    // What it stored stays, and what waits is not touched, however old it is.
+    assert_eq!(store.load(TENANT, &[seq]).await.unwrap().len(), 1);
+    assert_eq!(store.waiting(None, 10).await.unwrap(), writes[1..]);
+    let refused = Settlement {
+        stage: Stage::Refused,
+        version: None,
+        ..settlement(&writes[1].receipt, version(""))
+    };
+    store.settle(vec![refused]).await.unwrap();
+    let later = Timestamp::now() + jiff::SignedDuration::from_secs(1);
+    assert_eq!(store.forget_receipts(later).await.unwrap(), 1);
+    assert_eq!(store.forget_receipts(later).await.unwrap(), 0);
+    store.settle(vec![settlement(&writes[2].receipt, version("three"))]).await.unwrap();
+    assert_eq!(ask_words(store, &scope(), "three").await.len(), 1);
 }

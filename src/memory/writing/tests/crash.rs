@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::kit::{Bench, manual};
-use crate::memory::{Stage, WritingConfig};
+use crate::memory::{Draft, Stage, WritingConfig};
 
 /// Names the folder to the process that is killed.
 const FOLDER: &str = "SWITCHBOARD_TEST_WRITING";
@@ -23,7 +23,7 @@ async fn the_process_that_is_killed() {
         let drafts = (0..7)
             .map(|id| {
                 let text = format!("Rule {id} has wording {}.", uuid::Uuid::now_v7().simple());
-                serde_json::from_value(manual(&format!("{id}"), &text)).unwrap()
+                serde_json::from_value::<Draft>(manual(&format!("{id}"), &text)).unwrap()
             })
             .collect();
         let wait = (at % 3 == 0).then_some(std::time::Duration::from_millis(5));

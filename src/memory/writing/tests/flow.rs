@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::kit::{Bench, WAIT, manual, note, with};
-use crate::memory::{End, Stage, State, WritingConfig};
+use crate::memory::{Draft, End, Stage, State, WritingConfig};
 
 #[tokio::test]
 async fn a_later_write_replaces_the_earlier_one_and_history_stays() {
@@ -164,8 +164,11 @@ async fn many_writes_of_one_id_are_worked_off_in_their_order() {
     let drafts: Vec<_> = (0..60)
         .map(|at| {
             let id = (at % 3).to_string();
-            serde_json::from_value(manual(&id, &format!("Line {id} has revision {at} now.")))
-                .unwrap()
+            serde_json::from_value::<Draft>(manual(
+                &id,
+                &format!("Line {id} has revision {at} now."),
+            ))
+            .unwrap()
         })
         .collect();
     let receipts = bench.writing.remember(&cora, drafts, WAIT).await;
@@ -188,8 +191,11 @@ async fn what_waits_at_a_start_is_worked_off_exactly_once() {
     let cora = bench.curator();
     let whole = bench.collections.load_full();
     let draft = |at: u32| {
-        serde_json::from_value(manual(&at.to_string(), &format!("Rule number {at} of the house.")))
-            .unwrap()
+        serde_json::from_value::<Draft>(manual(
+            &at.to_string(),
+            &format!("Rule number {at} of the house."),
+        ))
+        .unwrap()
     };
     let receipts: Vec<_> = {
         let taken = bench.writing.remember(&cora, (0..20).map(draft).collect(), None).await;
@@ -214,7 +220,7 @@ async fn more_than_may_wait_is_refused_with_a_delay() {
     let cora = bench.curator();
     let drafts = (0..9)
         .map(|at| {
-            serde_json::from_value(manual(
+            serde_json::from_value::<Draft>(manual(
                 &at.to_string(),
                 &format!("Rule number {at} of the house."),
             ))

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::Caller;
 use crate::memory::embed::Embedder;
+use crate::memory::seals::Seals;
 use crate::memory::store::{Config as StoreConfig, SqliteConfig, open};
 use crate::memory::tests::access::rights;
 use crate::memory::writing::Parts;
@@ -66,6 +67,19 @@ vectors = false
 access = { read = ["any"], write = ["any"], review = ["role:reviewer"] }
 "#;
 
+const CLIENTS: &str = r#"
+name = "clients"
+description = "what is known of clients, told apart and not by name"
+layer = "notes"
+kinds = ["knowledge", "case"]
+sources = ["*"]
+origin = "person"
+trust = { person = 60 }
+placeholders = "keyed"
+vectors = false
+access = { read = ["any"], write = ["any"], review = ["role:reviewer"] }
+"#;
+
 pub(super) struct Bench {
     pub(super) writing: Writing,
     pub(super) store: Arc<dyn Store>,
@@ -78,7 +92,8 @@ pub(super) struct Bench {
 pub(super) fn collections(home: &Path) -> Collections {
     let folder = home.join("memory");
     std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [("manuals", MANUALS), ("notes", NOTES), ("shared", SHARED)] {
+    let all = [("manuals", MANUALS), ("notes", NOTES), ("shared", SHARED), ("clients", CLIENTS)];
+    for (name, text) in all {
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
     let (collections, problems) = Collections::load(home);
@@ -104,6 +119,15 @@ impl Bench {
         embedder: Option<Arc<dyn Embedder>>,
         config: WritingConfig,
     ) -> Self {
+        let upkeep = UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() };
+        Self::open(home, embedder, (config, upkeep)).await
+    }
+
+    async fn open(
+        home: tempfile::TempDir,
+        embedder: Option<Arc<dyn Embedder>>,
+        (config, upkeep): (WritingConfig, UpkeepConfig),
+    ) -> Self {
         let path = file(home.path());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let sqlite = StoreConfig::Sqlite(SqliteConfig { path, ..SqliteConfig::default() });
@@ -113,7 +137,8 @@ impl Bench {
             store: Arc::clone(&store),
             embedder,
             collections: Arc::clone(&collections),
-            upkeep: UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() },
+            seals: Arc::new(Seals::new(home.path().join("placeholders"))),
+            upkeep,
             tasks: tasks.clone(),
             stop: stop.clone(),
         };
@@ -123,11 +148,30 @@ impl Bench {
 
     /// Ends it, and begins again on the same file.
     pub(super) async fn again(self, config: WritingConfig) -> Self {
+        self.again_with(None, config).await
+    }
+
+    /// The same, with an embedder.
+    pub(super) async fn again_with(
+        self,
+        embedder: Option<Arc<dyn Embedder>>,
+        config: WritingConfig,
+    ) -> Self {
+        Self::at(self.end().await, embedder, config).await
+    }
+
+    /// The same, with receipts that are kept so long.
+    pub(super) async fn again_kept(self, receipts: Duration) -> Self {
+        let upkeep = UpkeepConfig { every: Duration::ZERO, receipts, ..UpkeepConfig::default() };
+        Self::open(self.end().await, None, (WritingConfig::default(), upkeep)).await
+    }
+
+    async fn end(self) -> tempfile::TempDir {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         self.store.close().await.unwrap();
-        Self::at(self.home, None, config).await
+        self.home
     }
 
     pub(super) fn rights(&self, name: &str, roles: &[&str]) -> Rights {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::kit::{Bench, manual, with};
-use crate::memory::{Decision, End, Error, Manner, Stage, State, Version};
+use crate::memory::{Decision, Draft, End, Error, Manner, Stage, State, Version};
 
 fn yes(manner: Manner) -> Decision {
     Decision { approve: true, manner, reason: "measured it".into() }
@@ -162,7 +162,7 @@ async fn conflicts_are_found_inside_one_batch_and_between_texts() {
     let about = json!({"entities": [{"kind": "part", "value": "PX-200"}]});
     let one = with(manual("t1", "The operating pressure is 5 bar."), about.clone());
     let two = with(manual("t2", "The operating pressure is 8 bar."), about.clone());
-    let drafts = [one, two].map(|one| serde_json::from_value(one).unwrap()).to_vec();
+    let drafts = [one, two].map(|one| serde_json::from_value::<Draft>(one).unwrap()).to_vec();
     let receipts = bench.writing.remember(&cora, drafts, super::kit::WAIT).await;
     let stages: Vec<Stage> = receipts.iter().map(|one| one.as_ref().unwrap().stage).collect();
     assert_eq!(stages, [Stage::Stored, Stage::Held]);

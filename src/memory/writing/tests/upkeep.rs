@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, End, Stage, State, Work};
+use crate::memory::{Change, End, Error, Stage, State, Work};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
@@ -147,4 +147,18 @@ async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write
     assert!(bench.writing.apply(&plan).await.unwrap().is_empty());
     let drop = bench.writing.plan_at(Some(&uma), later).await.unwrap();
     assert_eq!(drop.items[0].work, Work::Drop);
+}
+
+#[tokio::test]
+async fn upkeep_removes_receipts_that_nobody_asks_for_any_more() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let receipt = bench.put(&cora, manual("1", LONG)).await;
+    assert_eq!(bench.writing.forget_receipts().await.unwrap(), 0, "they are kept for a week");
+    assert!(bench.writing.receipt(&cora, &receipt.id, None).await.is_ok());
+    let bench = bench.again_kept(std::time::Duration::ZERO).await;
+    assert_eq!(bench.writing.forget_receipts().await.unwrap(), 1);
+    let gone = bench.writing.receipt(&cora, &receipt.id, None).await;
+    assert!(matches!(gone, Err(Error::Unknown { .. })), "{gone:?}");
+    assert_eq!(bench.version(&receipt).await.draft.text, LONG);
 }

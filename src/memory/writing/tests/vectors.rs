@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 
-use super::kit::{Bench, WAIT, manual, with};
+use super::kit::{Bench, WAIT, caller, manual, with};
 use crate::memory::embed::{Embedder, Error, Model, Role};
-use crate::memory::{Stage, WritingConfig};
+use crate::memory::recall::{self, Recall};
+use crate::memory::{Owned, Question, Sense, Stage, WritingConfig};
 
 /// Counts the letters of a text, and can be out of order.
 #[derive(Debug)]
@@ -16,12 +17,19 @@ struct Letters {
     down: AtomicBool,
     short: AtomicBool,
     texts: AtomicUsize,
+    /// Refuses texts with this word.
+    refuses: &'static str,
 }
 
 impl Letters {
     fn new(down: bool, short: bool) -> Arc<Self> {
+        Self::named("letters", down, short, "\0")
+    }
+
+    fn named(name: &str, down: bool, short: bool, refuses: &'static str) -> Arc<Self> {
         Arc::new(Self {
-            model: Model { name: "letters".into(), dimensions: 27 },
+            model: Model { name: name.into(), dimensions: 27 },
+            refuses,
             down: AtomicBool::new(down),
             short: AtomicBool::new(short),
             texts: AtomicUsize::new(0),
@@ -37,10 +45,12 @@ impl Embedder for Letters {
 
     async fn embed(&self, _: Role, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         if self.down.load(Ordering::Acquire) {
-            return Err(Error::Config {
-                key: "memory.embedder",
-                reason: "it is out of order".into(),
-            });
+            let reason = "it is out of order".into();
+            return Err(Error::Unreachable { endpoint: "letters".into(), reason });
+        }
+        if texts.iter().any(|text| text.contains(self.refuses)) {
+            let reason = "a word of it is refused".into();
+            return Err(Error::Refused { endpoint: "letters".into(), status: 400, reason });
         }
         self.texts.fetch_add(texts.len(), Ordering::AcqRel);
         let size = if self.short.load(Ordering::Acquire) { 5 } else { 27 };
@@ -97,13 +107,79 @@ async fn an_embedder_that_is_down_or_answers_wrongly_stops_nothing_and_is_caught
         assert_eq!(receipt.stage, Stage::Stored);
         assert!(receipt.remarks.iter().any(|line| line.contains("without vectors")), "{receipt:?}");
         assert_eq!(vectors(&bench).await, 0);
+        assert!(!bench.writing.coverage().fault().is_empty());
         embedder.down.store(false, Ordering::Release);
         embedder.short.store(false, Ordering::Release);
-        let caught_up = async {
-            while vectors(&bench).await == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(WAIT.unwrap(), caught_up).await.unwrap();
+        until(async || vectors(&bench).await > 0).await;
+        until(async || bench.writing.coverage().missing("acme") == 0).await;
+        assert_eq!(bench.writing.coverage().fault(), "");
     }
+}
+
+async fn until(is_so: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(WAIT.unwrap(), waiting).await.unwrap();
+}
+
+async fn of_models(bench: &Bench) -> Vec<(String, u64)> {
+    bench.store.counts(None).await.unwrap().vectors
+}
+
+#[tokio::test]
+async fn another_model_takes_over_only_when_all_its_vectors_are_made_and_recall_tells_until_then() {
+    let bench = Bench::with(Some(Letters::new(false, false)), WritingConfig::default()).await;
+    let cora = bench.curator();
+    bench.put(&cora, manual("1", "The valve opens at five bar.")).await;
+    assert_eq!(of_models(&bench).await, [("letters".to_owned(), 1)]);
+
+    let other = Letters::named("other letters", true, false, "\0");
+    let bench = bench.again_with(Some(other.clone()), WritingConfig::default()).await;
+    until(async || bench.writing.coverage().missing("acme") == 1).await;
+    assert_eq!(bench.writing.coverage().missing("stranger"), 0);
+    // Questions are made into vectors by one that works; the units' own are not there yet.
+    let asks: Arc<dyn Embedder> = Letters::named("other letters", false, false, "\0");
+    let recall = Recall::new(
+        Arc::clone(&bench.store),
+        Some(asks),
+        Arc::clone(&bench.collections),
+        recall::Config::default(),
+        &bench.tasks,
+    );
+    let recall = recall.unwrap().covered(bench.writing.coverage());
+    let owned = [Owned { collection: "manuals".into(), owner: None }];
+    let question = Question { text: "valve five bar".into(), ..Question::default() };
+    let ask =
+        async || recall.recall(&caller("cora", "acme", &[]), &owned, &question).await.unwrap();
+    let partial = ask().await;
+    assert_eq!(partial.hits.len(), 1, "the other layers answer");
+    let (sense, why) = &partial.failed[0];
+    assert_eq!(*sense, Sense::Vector);
+    assert!(why.contains("partial: 1 chunks"), "{why}");
+    let scores = &partial.hits[0].scores;
+    assert!(scores.iter().all(|score| score.sense != Sense::Vector), "models were mixed");
+    assert_eq!(of_models(&bench).await, [("letters".to_owned(), 1)], "thrown away too early");
+
+    other.down.store(false, Ordering::Release);
+    until(async || of_models(&bench).await == [("other letters".to_owned(), 1)]).await;
+    until(async || bench.writing.coverage().missing("acme") == 0).await;
+    let whole = ask().await;
+    assert!(whole.failed.is_empty(), "{:?}", whole.failed);
+    assert!(whole.hits[0].scores.iter().any(|score| score.sense == Sense::Vector));
+}
+
+#[tokio::test]
+async fn a_text_that_is_refused_does_not_keep_others_from_their_vectors() {
+    let embedder = Letters::named("letters", true, false, "unspeakable");
+    let bench = Bench::with(Some(embedder.clone()), WritingConfig::default()).await;
+    let cora = bench.curator();
+    bench.put(&cora, manual("1", "The unspeakable valve opens at five bar.")).await;
+    bench.put(&cora, manual("2", "The hatch opens at six bar.")).await;
+    bench.put(&cora, manual("3", "The door opens at noon.")).await;
+    embedder.down.store(false, Ordering::Release);
+    until(async || vectors(&bench).await == 2).await;
+    until(async || bench.writing.coverage().missing("acme") == 1).await;
 }
