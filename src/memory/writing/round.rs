@@ -110,7 +110,9 @@ impl Inner {
         let mut waits = None;
         for one in prepared {
             match self.settle(std::slice::from_ref(one), &Made::default()).await {
-                Ok(()) => drop(failing.remove(&one.write.receipt)),
+                Ok(()) => {
+                    failing.remove(&one.write.receipt);
+                }
                 Err(error) if is_of_one(&error) => {
                     if !self.blame(&one.write, &error, failing).await? {
                         waits = Some(error);

@@ -264,7 +264,7 @@ async fn a_full_disk_refuses_writes_and_loses_none() {
     let more = bed.remember("agent", ticket("D-more", "There is room again.")).await;
     assert_eq!(more.stage(), Stage::Stored);
     let stats = client.stats(StatsRequest {}).await.unwrap().into_inner();
-    assert_eq!((stats.units, stats.waiting), (kept.len() as u64 + 1, 0));
+    assert_eq!((stats.units, stats.waiting), (u64::try_from(kept.len()).unwrap() + 1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
