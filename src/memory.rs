@@ -49,8 +49,8 @@ pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,
-    Hit, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage, Store, Vote,
-    Write, open as open_store,
+    Hit, Look, Looked, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage,
+    Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,

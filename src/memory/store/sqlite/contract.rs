@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::super::{
-    Ask, Bare, Beside, Change, Counts, Error, Found, Receipt, Run, Settlement, Store, Vote, Write,
+    Ask, Bare, Beside, Change, Counts, Error, Found, Look, Looked, Receipt, Run, Settlement, Store,
+    Vote, Write,
 };
 use super::entry::Event;
 use super::settle::{TEXT, known_model};
@@ -105,6 +106,14 @@ impl Store for Sqlite {
         let digest = digest.to_owned();
         self.read(move |connection, _| read::equal(connection, (&tenant, &collection), &digest))
             .await
+    }
+
+    async fn look(&self, looks: &[Look]) -> Result<Vec<Looked>, Error> {
+        let looks = looks.to_vec();
+        self.read(move |connection, shelves| {
+            looks.iter().map(|look| search::look(connection, shelves, look)).collect()
+        })
+        .await
     }
 
     async fn list(
