@@ -52,8 +52,8 @@ pub use rights::Rights;
 pub use scope::{Adjacent, Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,
-    Hit, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage, Store, Vote,
-    Write, open as open_store,
+    Hit, Look, Looked, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage,
+    Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, Sent, State, Table, Trust,

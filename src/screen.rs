@@ -13,7 +13,6 @@ mod views;
 
 use serde::{Deserialize, Serialize};
 
-use laws::Hit;
 use views::View;
 
 /// Text is looked at up to this many bytes; more of it is not.
@@ -132,10 +131,7 @@ impl Screened {
     }
 
     fn add(&mut self, view: View<'_>, least: f32) {
-        let hit = |(rule, weight, pattern): (Rule, u32, &patterns::Pattern)| {
-            pattern.find(view.text).map(|range| Hit { rule, weight, range })
-        };
-        let known: Vec<Hit> = patterns::hits(view.text, view.reading).filter_map(hit).collect();
+        let known = patterns::hits(view.text, view.reading);
         let (heaviest, score) = laws::find(view.text, &known);
         let told = heaviest.iter().filter(|_| score >= least);
         for hit in known.iter().chain(told) {

@@ -13,7 +13,7 @@ mod text;
 use super::collection::{Collection, Form, Values};
 use super::gate::fold;
 use super::instant;
-use super::unit::{Draft, Kind, UnitId, Version};
+use super::unit::{Draft, Fact, Kind, UnitId, Version};
 
 pub(super) use text::Reading;
 
@@ -52,6 +52,17 @@ pub(super) fn document<'d>(
 ) -> Option<(&'d str, &'d str)> {
     let field = collection.document.as_deref()?;
     Some((field, draft.metadata.get(field)?.as_str()?))
+}
+
+/// What a draft speaks of, each in one spelling: its entities, its title, what its facts are about, and
+/// its document. Two that have none of it in common cannot contradict each other.
+pub(super) fn marks(draft: &Draft, collection: &Collection) -> Vec<String> {
+    let entities = draft.entities.iter().map(|one| format!("entity {}", fold(&one.value)));
+    let title = (!draft.key.is_empty()).then(|| format!("title {}", fold(&draft.key)));
+    let about = |fact: &Fact| format!("{} of {}", fact.attribute, fold(&fact.entity));
+    let document = document(draft, collection).map(|(_, value)| format!("document {value}"));
+    let facts = draft.facts.iter().map(about);
+    entities.chain(title).chain(facts).chain(document).collect()
 }
 
 /// Whether a new version contradicts one in use.

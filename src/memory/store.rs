@@ -2,6 +2,7 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod look;
 mod mark;
 mod postgres;
 mod sqlite;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio_util::task::TaskTracker;
 
+pub use look::{Look, Looked};
 pub use postgres::{Config as PostgresConfig, Sslmode};
 pub use sqlite::Config as SqliteConfig;
 
@@ -379,6 +381,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         (tenant, collection): (&str, &str),
         digest: &str,
     ) -> Result<Vec<Version>, Error>;
+    /// What bears on each of several writes, all of it at one time where the store can.
+    async fn look(&self, looks: &[Look]) -> Result<Vec<Looked>, Error> {
+        look::look(self, looks).await
+    }
     /// Versions in a scope, newest recorded first, that were recorded before `before`.
     async fn list(
         &self,

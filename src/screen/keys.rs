@@ -1,6 +1,7 @@
 //! The words without which a pattern cannot match: patterns in, for a text those out that are worth
 //! trying. Trying all of them on every sentence would cost far more than finding these words at once.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
@@ -54,10 +55,18 @@ impl Keys {
         tried
     }
 
+    /// The bytes of the first place where a pattern matches.
+    pub(super) fn find(&self, number: usize, text: &str) -> Option<Range<usize>> {
+        self.regex(number)?.find(text.as_bytes()).map(|found| found.range())
+    }
+
     fn is_match(&self, number: usize, text: &str) -> bool {
-        let Some((pattern, built)) = self.patterns.get(number) else { return false };
-        let build = || RegexBuilder::new(pattern).unicode(false).build().ok();
-        built.get_or_init(build).as_ref().is_some_and(|regex| regex.is_match(text.as_bytes()))
+        self.regex(number).is_some_and(|regex| regex.is_match(text.as_bytes()))
+    }
+
+    fn regex(&self, number: usize) -> Option<&Regex> {
+        let (pattern, built) = self.patterns.get(number)?;
+        built.get_or_init(|| RegexBuilder::new(pattern).unicode(false).build().ok()).as_ref()
     }
 
     #[cfg(test)]

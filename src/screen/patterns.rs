@@ -2,11 +2,10 @@
 //! rules that hit and where out. All patterns are matched in linear time over the bytes of
 //! evened-out text, without Unicode tables: those cost memory and a hundred milliseconds to build.
 
-use std::ops::Range;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
-
+use super::keys::Keys;
+use super::laws::Hit;
 use super::{Reading, Rule};
 
 /// What stands before a verb that orders: the start of a clause, or a word that urges. After a noun
@@ -179,37 +178,30 @@ const SQUEEZED: [(Rule, u32, &str); 2] = [
     ),
 ];
 
-/// All patterns of one kind of text, asked at once.
+/// All patterns of one kind of text. Most texts hold none of the words that they need, and a set of all
+/// of them would have to be brought up to date with nearly every text.
 struct Table {
-    set: RegexSet,
-    patterns: Vec<(Rule, u32, Pattern)>,
-}
-
-/// One pattern by itself. Built when it first hits: most never do, and each costs memory.
-pub(super) struct Pattern {
-    text: String,
-    built: OnceLock<Option<Regex>>,
-}
-
-impl Pattern {
-    /// Where it hits.
-    pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
-        let build = || RegexBuilder::new(&self.text).unicode(false).build().ok();
-        let found = self.built.get_or_init(build).as_ref()?.find(text.as_bytes())?;
-        Some(text.floor_char_boundary(found.start())..text.ceil_char_boundary(found.end()))
-    }
+    keys: Keys,
+    /// Rule and weight of each.
+    about: Vec<(Rule, u32)>,
 }
 
 impl Table {
     fn new(patterns: Vec<(Rule, u32, String)>) -> Option<Self> {
-        let texts = patterns.iter().map(|(.., pattern)| pattern);
-        let set = RegexSetBuilder::new(texts).unicode(false).build().ok()?;
-        let own = |(rule, weight, text)| (rule, weight, Pattern { text, built: OnceLock::new() });
-        Some(Self { set, patterns: patterns.into_iter().map(own).collect() })
+        let about = patterns.iter().map(|(rule, weight, _)| (*rule, *weight)).collect();
+        let keys = Keys::new(patterns.into_iter().map(|(.., text)| text))?;
+        Some(Self { keys, about })
+    }
+
+    fn hit(&self, number: usize, text: &str) -> Option<Hit> {
+        let found = self.keys.find(number, text)?;
+        let range = text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end);
+        let (rule, weight) = *self.about.get(number)?;
+        Some(Hit { rule, weight, range })
     }
 }
 
-// A pattern that does not compile would leave no table; a test compiles both.
+// A pattern that is none would leave no table; a test compiles all of them.
 static SPACED: LazyLock<Option<Table>> = LazyLock::new(|| {
     let orders =
         ORDERS.iter().map(|(rule, weight, text)| (*rule, *weight, format!("{ORDER}{text}")));
@@ -221,20 +213,17 @@ fn owned(patterns: &[(Rule, u32, &str)]) -> impl Iterator<Item = (Rule, u32, Str
     patterns.iter().map(|(rule, weight, text)| (*rule, *weight, (*text).to_owned()))
 }
 
-/// The patterns that hit in one reading, and the weight of each.
-pub(super) fn hits(
-    text: &str,
-    reading: Reading,
-) -> impl Iterator<Item = (Rule, u32, &'static Pattern)> {
+/// What hits in one reading, each pattern at its first place.
+pub(super) fn hits(text: &str, reading: Reading) -> Vec<Hit> {
     let table = if reading == Reading::Spaced { &*UNSPACED } else { &*SPACED };
-    table.iter().flat_map(|table| {
-        let hit = table.set.matches(text.as_bytes());
-        let hit = hit.into_iter().filter_map(|at| table.patterns.get(at));
-        hit.map(|(rule, weight, own)| (*rule, *weight, own))
-    })
+    let Some(table) = table else { return Vec::new() };
+    let found = table.keys.matches(text).into_iter();
+    found.filter_map(|number| table.hit(number, text)).collect()
 }
 
 #[cfg(test)]
-pub(super) fn compiles() -> bool {
-    SPACED.is_some() && UNSPACED.is_some()
+pub(super) fn compile() -> bool {
+    [&SPACED, &UNSPACED].iter().all(|table| {
+        table.as_ref().is_some_and(|table| table.keys.all_have_words() && table.keys.compile())
+    })
 }

@@ -8,7 +8,7 @@ fn rules(text: &str) -> Vec<Rule> {
 
 #[test]
 fn every_pattern_compiles() {
-    assert!(patterns::compiles());
+    assert!(patterns::compile());
     assert!(atoms::compile());
     assert!(atoms::all_have_keys());
 }

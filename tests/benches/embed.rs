@@ -14,10 +14,11 @@ use crate::measure::{Samples, figure, processor, resident};
 const ROUNDS: usize = 60;
 /// Of 20 tokens with the prefix and the marks around it.
 const QUESTION: &str = "why does pump P-210 lose pressure after about half an hour?";
-/// Of some 28 tokens; eight of them are about 200.
+/// Of some 25 tokens; eight of them are about 200.
 const SENTENCE: &str =
     "Ticket 4471: pump P-210 lost pressure after an hour of running; the shaft seal had worn. ";
-const UNITS: usize = 1500;
+/// Units of one import.
+const UNITS: usize = 946;
 
 pub async fn run() {
     let folder = std::env::var_os("SWITCHBOARD_MODEL").map_or_else(
@@ -37,23 +38,45 @@ pub async fn run() {
     pair(&*embedder, &bare, "question", (Role::Query, QUESTION, 20)).await;
     pair(&*embedder, &bare, "passage", (Role::Passage, &passage, 200)).await;
 
-    let units: Vec<String> = (0..UNITS).map(|n| format!("{n} {SENTENCE}")).collect();
+    // What a unit is: title and text of those of the labelled set, some 44 tokens each.
+    let own: Vec<String> = labelled().cycle().take(UNITS).collect();
+    imported(&*embedder, "import", &own).await;
+    let short: Vec<String> = (0..UNITS).map(|n| format!("{n} {SENTENCE}")).collect();
+    imported(&*embedder, "import_30_tokens", &short).await;
+    let long: Vec<String> = (0..UNITS / 8).map(|n| format!("{n} {passage}")).collect();
+    imported(&*embedder, "import_200_tokens", &long).await;
+}
+
+/// Titles and texts of the labelled set.
+fn labelled() -> impl Iterator<Item = String> + Clone {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/memory/units.jsonl");
+    let units = std::fs::read_to_string(path).unwrap();
+    let texts = units.lines().map(|line| {
+        let unit: serde_json::Value = serde_json::from_str(line).unwrap();
+        format!("{}\n{}", unit["key"].as_str().unwrap_or_default(), unit["text"].as_str().unwrap())
+    });
+    texts.collect::<Vec<_>>().into_iter()
+}
+
+/// Times an import, with questions beside it.
+async fn imported(embedder: &dyn Embedder, name: &str, units: &[String]) {
     let (begun, used) = (Instant::now(), processor(std::process::id()));
     let mut asked = Samples::default();
-    let import = embedder.embed(Role::Passage, &units);
+    let import = embedder.embed(Role::Passage, units);
     let questions = async {
         for _ in 0..5 {
             let begun = Instant::now();
-            one(&*embedder, Role::Query, QUESTION).await;
+            one(embedder, Role::Query, QUESTION).await;
             asked.time(begun.elapsed());
         }
     };
     let (vectors, ()) = tokio::join!(import, questions);
-    assert_eq!(vectors.unwrap().len(), UNITS);
-    figure("embed.import.rate", UNITS as f64 / begun.elapsed().as_secs_f64(), "units/s");
-    let used = processor(std::process::id()) - used;
-    figure("embed.import.processor", used.as_secs_f64() * 1000.0 / UNITS as f64, "ms/unit");
-    figure("embed.import.question_p50", asked.median(), "ms");
+    assert_eq!(vectors.unwrap().len(), units.len());
+    let (took, count) = (begun.elapsed().as_secs_f64(), units.len() as f64);
+    figure(&format!("embed.{name}.rate"), count / took, "units/s");
+    let used = (processor(std::process::id()) - used).as_secs_f64() * 1000.0;
+    figure(&format!("embed.{name}.processor"), used / count, "ms/unit");
+    figure(&format!("embed.{name}.question_p50"), asked.median(), "ms");
 }
 
 /// Times a text of so many tokens, and the bare model with as many.

@@ -1,9 +1,12 @@
 //! The memory's embedded store beside chromadb: the same units, vectors, filters and questions, each
 //! side in processes of its own, in turns. `MEMORY_PEER` names a Python that has the peer (`run.sh`
-//! makes one); without it only ours is measured. `MEMORY_BENCH_MILLION=1` adds a million units of ours.
+//! makes one); without it only ours is measured. `MEMORY_BENCH_MILLION=1` adds a million units of ours,
+//! `MEMORY_BENCH_UNITS` sets another number for all the rest, which the bars are not made for.
 
 mod data;
+mod fts5;
 mod ours;
+mod service;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -19,28 +22,35 @@ const MILLION: usize = 1_000_000;
 const QUESTIONS: usize = 100;
 /// The peer takes half a second for a question.
 const ROUNDS: usize = 2;
+const SIZE: &str = "MEMORY_BENCH_UNITS";
 /// What a process of ours is told to do, and in which folder.
 const ROLE: &str = "MEMORY_BENCH_ROLE";
 const FOLDER: &str = "MEMORY_BENCH_FOLDER";
 
 pub async fn run() {
     let told = |key| std::env::var_os(key)?.into_string().ok();
-    let (Some(role), Some(folder)) = (told(ROLE), told(FOLDER)) else { return compare() };
+    let (Some(role), Some(folder)) = (told(ROLE), told(FOLDER)) else { return compare().await };
     let files = Files::new(Path::new(&folder));
     let out = match role.as_str() {
         "fill" => vec![ours::fill(&files, "ours.db", true).await],
         "fill-bare" => vec![ours::fill(&files, "bare.db", false).await],
+        "words" => ours::words(&files, "bare.db").await,
+        "fts5-fill" => vec![fts5::fill(&files)],
+        "fts5-ask" => fts5::ask(&files),
         _ => ours::ask(&files, "ours.db").await,
     };
     out.iter().for_each(|value| println!("{value}"));
 }
 
-fn compare() {
+async fn compare() {
     let folder = tempfile::TempDir::new().unwrap();
     let files = Files::new(folder.path());
-    files.make(UNITS, QUESTIONS);
-    row("memory.units", UNITS, "units");
+    let units = std::env::var(SIZE).map_or(UNITS, |units| units.parse().unwrap());
+    files.make(units, QUESTIONS.min(units));
+    row("memory.units", units, "units");
+    service::run("memory.service", &files, units).await;
     filled("memory", &files);
+    words(&files);
     let peer = std::env::var_os("MEMORY_PEER");
     if let Some(python) = &peer {
         let filled = peer_says(python, "fill", &files);
@@ -83,8 +93,29 @@ fn filled(name: &str, files: &Files) {
         figure(&format!("{name}.{what}.rate"), number(&filled[0], "rate"), "units/s");
         figure(&format!("{name}.{what}.peak"), number(&filled[0], "peak"), "MiB");
         figure(&format!("{name}.{what}.size"), number(&filled[0], "bytes") / 1e6, "MB");
+        figure(&format!("{name}.{what}.processor"), number(&filled[0], "each"), "us/unit");
     }
-    std::fs::remove_file(files.path("bare.db")).unwrap();
+}
+
+/// The words of the store in memory, beside the same in FTS5.
+fn words(files: &Files) {
+    let filled = says("fts5-fill", files);
+    figure("memory.fts5.import.rate", number(&filled[0], "rate"), "units/s");
+    figure("memory.fts5.import.processor", number(&filled[0], "each"), "us/unit");
+    figure("memory.fts5.import.size", number(&filled[0], "bytes") / 1e6, "MB");
+    let own = says("words", files);
+    figure("memory.words.start.processor", number(&own[0], "processor"), "ms");
+    let mut found = Vec::new();
+    for (name, answer) in [("words", own), ("fts5", says("fts5-ask", files))] {
+        let took: Vec<f64> = serde_json::from_value(answer[0]["took"].clone()).unwrap();
+        let took: Samples = took.into_iter().collect();
+        figure(&format!("memory.{name}.start"), number(&answer[0], "start"), "ms");
+        figure(&format!("memory.{name}.resident"), number(&answer[0], "resident"), "MiB");
+        figure(&format!("memory.{name}.p50"), took.median(), "ms");
+        figure(&format!("memory.{name}.p95"), took.quantile(0.95), "ms");
+        found.push(serde_json::from_value(answer[0]["found"].clone()).unwrap());
+    }
+    figure("memory.words.overlap", overlap(&found[1], &found[0]), "of FTS5's 60");
 }
 
 /// Prints what the rounds of one side show; answers how many questions it takes a second, by width.
@@ -93,6 +124,7 @@ fn report(name: &str, rounds: &[Vec<Value>], exact: &[Vec<Vec<u64>>; 2]) -> Vec<
         rounds.iter().map(|round| number(of(round), key)).collect::<Samples>()
     };
     figure(&format!("{name}.start"), all("start", first).median(), "ms");
+    figure(&format!("{name}.start.processor"), all("processor", first).least(), "ms");
     figure(&format!("{name}.resident"), all("resident", first).most(), "MiB");
     figure(&format!("{name}.peak"), all("peak", last).most(), "MiB");
     let mut rates = Vec::new();

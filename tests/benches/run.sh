@@ -59,7 +59,9 @@ memory.narrow.overlap         >= 0.99
 memory.tenant.times           >= 10
 memory.narrow.times           >= 10
 memory.import.rate            >= 10000
+memory.service.import.rate    >= 10000
 memory.start                  <  2000
+memory.service.start          <  2000
 memory_million.tenant.p95     <  40
 memory_million.narrow.p95     <  40
 memory_million.tenant.layers.p95 < 40

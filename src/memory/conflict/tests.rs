@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Reading, between, measure, number};
+use super::{Reading, between, marks, measure, number};
 use crate::memory::collection::Collection;
 use crate::memory::instant::{Side, read};
 use crate::memory::unit::{Draft, Layer, Origin, State, Trust, UnitId, Version};
@@ -74,6 +74,9 @@ fn clash(one: &Value, two: &Value) -> Option<String> {
     let found = between((&one, &left), &two, &collection);
     let back = between((&two, &right), &one, &collection);
     assert_eq!(found.is_some(), back.is_some(), "{} | {}", one.draft.text, two.draft.text);
+    let [ours, theirs] = [&one, &two].map(|version| marks(&version.draft, &collection));
+    let shared = ours.iter().any(|mark| theirs.contains(mark));
+    assert!(shared || found.is_none(), "{ours:?} and {theirs:?} are not held against each other");
     found.map(|clash| clash.why)
 }
 

@@ -31,6 +31,7 @@ macro_rules! contract {
                 versions::recorded_times_rise_and_places_count_up,
                 versions::versions_come_in_the_order_asked_for_and_of_one_tenant,
                 versions::versions_are_found_by_source_digest_document_and_claim,
+                versions::what_bears_on_several_writes_is_told_at_once,
                 versions::what_takes_the_place_of_another_is_known_from_the_same_instant_on,
                 versions::facts_that_arrive_out_of_order_are_told_by_both_times,
                 versions::an_instant_is_the_same_whatever_its_offset,

@@ -39,7 +39,7 @@ enum Class {
 /// The terms of a text by their numbers, each once, with how often it is there.
 #[derive(Debug, Default)]
 pub(super) struct Bag {
-    terms: Vec<(u32, u32)>,
+    terms: Vec<(u64, u32)>,
     /// Words and characters in all.
     pub(super) length: u32,
 }
@@ -53,11 +53,11 @@ impl Bag {
                 length += 1;
             }
             if class != Class::Lone {
-                numbers.push(terms::number_of(word, stem));
+                numbers.push(number(word));
             }
         });
         numbers.sort_unstable();
-        let mut found: Vec<(u32, u32)> = Vec::with_capacity(numbers.len());
+        let mut found: Vec<(u64, u32)> = Vec::with_capacity(numbers.len());
         for number in numbers {
             match found.last_mut() {
                 Some((last, count)) if *last == number => *count += 1,
@@ -69,7 +69,7 @@ impl Bag {
     }
 
     /// Each term, and how often it occurs.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(super) fn terms(&self) -> impl Iterator<Item = (u64, u32)> {
         self.terms.iter().copied()
     }
 }
@@ -129,8 +129,30 @@ fn even(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    // Accents of Latin, Greek and Cyrillic letters only: marks of other scripts are vowels.
-    Cow::Owned(text.nfkd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect())
+    Cow::Owned(plain(text).unwrap_or_else(|| compatible(text)))
+}
+
+/// The compatible form of a text, without accents of Latin, Greek and Cyrillic letters: marks of other
+/// scripts are vowels.
+fn compatible(text: &str) -> String {
+    text.nfkd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect()
+}
+
+/// The same for the characters of which nearly all Chinese and English text is made, without a look
+/// into tables; `None` for a text with any other.
+fn plain(text: &str) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        plain.push(match c {
+            '\0'..='\x7f' | '\u{b0}' | '\u{b7}' | '\u{d7}' | '\u{4e00}'..='\u{9fff}' => c,
+            '\u{2013}' | '\u{2014}' | '\u{2018}'..='\u{201d}' => c,
+            '\u{3001}' | '\u{3002}' | '\u{3008}'..='\u{3011}' => c,
+            '\u{3000}' => ' ',
+            '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0)?,
+            _ => return None,
+        });
+    }
+    Some(plain)
 }
 
 /// Whether a character belongs to a script that is written without spaces.
@@ -173,14 +195,21 @@ struct Reader<'s> {
     marked: String,
     /// The last character of a script without spaces, and how many of them stand together.
     dense: Option<(char, usize)>,
+    /// It and the one before it.
+    pair: String,
 }
 
 /// Tells `sink` every word, pair and sign of a text, in order; words are not reduced to stems yet.
 fn each(text: &str, sink: &mut dyn FnMut(&str, Class)) {
-    let mut reader = Reader { sink, word: String::new(), marked: String::new(), dense: None };
+    let (word, marked, pair) = (String::new(), String::new(), String::new());
+    let mut reader = Reader { sink, word, marked, dense: None, pair };
     for c in even(text).chars() {
         if c.is_ascii() {
             reader.read(c.to_ascii_lowercase());
+        } else if is_dense(c) {
+            // They have no cases.
+            reader.pause();
+            reader.read_dense(c);
         } else {
             c.to_lowercase().for_each(|c| reader.read(c));
         }
@@ -253,8 +282,9 @@ impl Reader<'_> {
         (self.sink)(c.encode_utf8(&mut [0; 4]), Class::Single);
         let before = match self.dense {
             Some((left, before)) => {
-                let pair: String = [left, c].iter().collect();
-                (self.sink)(&pair, Class::Pair);
+                self.pair.clear();
+                self.pair.extend([left, c]);
+                (self.sink)(&self.pair, Class::Pair);
                 before
             }
             None => 0,
@@ -297,10 +327,39 @@ thread_local! {
         const { LazyCell::new(|| Stemmer::create(Algorithm::English)) };
 }
 
+/// The number of a word's term.
+fn number(word: &str) -> u64 {
+    if has_stem(word) { terms::number_of(word, stem) } else { terms::number(word) }
+}
+
+/// Whether a word is English, as far as can be seen, and long enough to have a stem.
+fn has_stem(word: &str) -> bool {
+    word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// The stem of an English word, and anything else as it is.
 fn stem(word: &str) -> String {
-    if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if !has_stem(word) {
         return word.to_owned();
     }
     ENGLISH.with(|stemmer| stemmer.stem(word).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compatible, plain};
+
+    #[test]
+    fn what_is_read_without_tables_is_what_the_tables_make_of_it() {
+        let mut read = 0;
+        for c in '\0'..='\u{ffff}' {
+            // Between letters, since what stands beside it can join it.
+            let text = format!("e{c}e");
+            if let Some(plain) = plain(&text) {
+                assert_eq!(plain, compatible(&text), "{c:?}");
+                read += 1;
+            }
+        }
+        assert!(read > 20_000, "{read}");
+    }
 }

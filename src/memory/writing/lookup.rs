@@ -1,17 +1,20 @@
 //! What the store knows that bears on a write: versions of its source id, equal ones, those it may
 //! contradict, and the one it supersedes.
 
+use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::prepare::Prepared;
 use crate::memory::collection::Share;
 use crate::memory::conflict;
 use crate::memory::scope::{Owned, Scope};
-use crate::memory::store::{Ask, Error, Store};
-use crate::memory::unit::{Kind, Layer, State, Version};
+use crate::memory::store::{Ask, Error, Look, Looked, Store};
+use crate::memory::unit::{Draft, Kind, Layer, State, Version};
 
 /// Versions that are looked at for statements against a text.
 const KIN: usize = 32;
+/// Writes that are looked up further at once.
+const AT_ONCE: usize = 8;
 
 /// Versions that bear on a write; none has ended.
 #[derive(Debug, Default)]
@@ -26,31 +29,56 @@ pub(super) struct Known {
     pub(super) replaced: Vec<Version>,
 }
 
-/// Asks the store.
+/// Asks the store, for each of a batch.
 pub(super) async fn lookup(
     store: &dyn Store,
-    one: &Prepared,
+    batch: &[Prepared],
     now: Timestamp,
-) -> Result<Known, Error> {
+) -> Result<Vec<Known>, Error> {
+    let looks: Vec<Look> = batch.iter().map(|one| look(one, now)).collect();
+    let looked = store.look(&looks).await?;
+    let mut looked = batch.iter().zip(looked);
+    let mut known = Vec::with_capacity(batch.len());
+    while known.len() < batch.len() {
+        let some = looked.by_ref().take(AT_ONCE);
+        let some = some.map(|(one, looked)| complete(store, one, looked));
+        known.extend(try_join_all(some).await?);
+    }
+    Ok(known)
+}
+
+/// What is asked for every write.
+fn look(one: &Prepared, now: Timestamp) -> Look {
+    let draft = &one.write.draft;
+    let known = Draft::new(&draft.collection, &draft.source, &draft.source_id, draft.kind);
+    let alone = draft.group.is_empty();
+    Look {
+        tenant: one.write.tenant.clone(),
+        draft: known,
+        digest: alone.then(|| one.ruling.digest.clone()),
+        kin: if one.ruling.amend.is_some() { Vec::new() } else { kin(one, now) },
+    }
+}
+
+/// Asks for what only some writes have, and keeps what may count.
+async fn complete(store: &dyn Store, one: &Prepared, looked: Looked) -> Result<Known, Error> {
     let (tenant, draft) = (one.write.tenant.as_str(), &one.write.draft);
     if let Some(amend) = &one.ruling.amend {
         let replaced = store.load(tenant, &[amend.seq]).await?;
         return Ok(Known { replaced, ..Known::default() });
     }
-    let place = (tenant, draft.collection.as_str());
     let alone = one.collection.share == Share::Caller;
     let own = |version: &Version| !alone || version.owner == one.write.caller;
-    let mut known = Known { same: store.of_source(tenant, draft).await?, ..Known::default() };
+    let Looked { same: of_source, equal, kin } = looked;
+    let mut known = Known { same: of_source, equal, ..Known::default() };
     known.same.retain(|version| same(version, one));
-    if draft.group.is_empty() {
-        known.equal = store.equal(place, &one.ruling.digest).await?;
-        known.equal.retain(|version| own(version) && !same(version, one));
-    }
+    known.equal.retain(|version| own(version) && !same(version, one));
     if let Some(unit) = &draft.supersedes {
         known.replaced = store.history(tenant, unit).await?;
         known.replaced.retain(|version| version.ended.is_none());
     }
-    known.rivals = rivals(store, one, now).await?;
+    known.rivals = rivals(store, one).await?;
+    known.rivals.extend(kin);
     known.rivals.retain(|version| {
         own(version)
             && version.state == State::Active
@@ -71,7 +99,7 @@ pub(super) fn same(version: &Version, one: &Prepared) -> bool {
         && (!own || version.owner == one.write.caller)
 }
 
-async fn rivals(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec<Version>, Error> {
+async fn rivals(store: &dyn Store, one: &Prepared) -> Result<Vec<Version>, Error> {
     let draft = &one.write.draft;
     let place = (one.write.tenant.as_str(), draft.collection.as_str());
     let mut found = Vec::new();
@@ -82,28 +110,21 @@ async fn rivals(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec
     if let Some((field, value)) = conflict::document(draft, &one.collection) {
         found.extend(store.alike(place, (field, value)).await?);
     }
-    let lasting = matches!(draft.kind, Kind::Knowledge | Kind::Preference);
-    if lasting && !one.reading.is_empty() && (!draft.entities.is_empty() || !draft.key.is_empty()) {
-        found.extend(kin(store, one, now).await?);
-    }
     Ok(found)
 }
 
-/// Versions that speak of the same entities, or have the same title, at the write's own times.
-async fn kin(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec<Version>, Error> {
+/// Searches for versions that speak of the same entities, or have the same title, at the write's own
+/// times.
+fn kin(one: &Prepared, now: Timestamp) -> Vec<(Scope, Ask)> {
     let draft = &one.write.draft;
+    let lasting = matches!(draft.kind, Kind::Knowledge | Kind::Preference);
+    let named = !draft.entities.is_empty() || !draft.key.is_empty();
+    if !lasting || !named || one.reading.is_empty() {
+        return Vec::new();
+    }
     let words = draft.entities.is_empty().then(|| draft.key.clone());
     let ask = Ask { entities: draft.entities.clone(), words, limit: KIN, ..Ask::default() };
-    let mut seqs = Vec::new();
-    for as_of in dates(one, now) {
-        let found = store.search(&scope(one, as_of), &ask).await?;
-        let layers = [found.entity, found.words].into_iter().flatten();
-        // A layer that does not work costs a check, not the write.
-        seqs.extend(layers.filter_map(Result::ok).flatten().map(|hit| hit.seq));
-    }
-    seqs.sort_unstable();
-    seqs.dedup();
-    if seqs.is_empty() { Ok(Vec::new()) } else { store.load(&one.write.tenant, &seqs).await }
+    dates(one, now).into_iter().map(|as_of| (scope(one, as_of), ask.clone())).collect()
 }
 
 /// Instants at which something else has to hold to be held against the write.

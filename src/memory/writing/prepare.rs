@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::memory::chunk::chunk;
 use crate::memory::collection::Collection;
-use crate::memory::conflict::Reading;
+use crate::memory::conflict::{self, Reading};
 use crate::memory::gate::{Ruling, texts, word};
 use crate::memory::guard::{self, judge};
 use crate::memory::store::{Chunk, Write};
@@ -24,6 +24,8 @@ pub(super) struct Prepared {
     pub(super) suspicions: Vec<String>,
     pub(super) chunks: Vec<Chunk>,
     pub(super) reading: Reading,
+    /// What it speaks of.
+    pub(super) marks: Vec<String>,
 }
 
 /// Looks at a write; `None` when its ruling cannot be read, which is none that this program wrote.
@@ -35,7 +37,8 @@ pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepa
     let amended = ruling.amend.is_some();
     let suspicions = if amended { Vec::new() } else { suspicions(&write.draft, ruling.origin) };
     let reading = if amended { Reading::default() } else { Reading::of(&write.draft) };
-    Some(Prepared { write, ruling, collection, suspicions, chunks, reading })
+    let marks = conflict::marks(&write.draft, &collection);
+    Some(Prepared { write, ruling, collection, suspicions, chunks, reading, marks })
 }
 
 fn suspicions(draft: &Draft, origin: Origin) -> Vec<String> {

@@ -2,15 +2,14 @@
 //! What cannot be stored again and again is set aside with its reason, and blocks nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::future::try_join_all;
-
 use super::lookup::lookup;
 use super::prepare::{Prepared, prepare};
-use super::settle::settle;
+use super::settle::{Beside, settle};
 use super::vectors::Made;
 use super::{Inner, inbox};
 use crate::memory::collection::Collection;
@@ -24,8 +23,9 @@ const PAGES: usize = 8;
 const BYTES: u64 = 8 << 20;
 /// Writes of a batch that waits for vectors, so that the first is stored soon.
 const EMBEDDED: usize = 64;
-/// Writes that are looked up at once.
-const AT_ONCE: usize = 8;
+/// Threads that prepare a batch, at most, and writes that are worth another one.
+const THREADS: usize = 4;
+const SHARE: usize = 32;
 /// Failures after which a write is set aside.
 const FAILURES: u32 = 3;
 /// Time between two tries when the store does not work: first and longest.
@@ -221,15 +221,13 @@ impl Inner {
 
     async fn decide(&self, prepared: &[Prepared]) -> Result<Vec<Settlement>, Error> {
         let (store, now) = (self.parts.store.as_ref(), self.clock.now());
-        let mut settlements: Vec<Settlement> = Vec::with_capacity(prepared.len());
-        for group in prepared.chunks(AT_ONCE) {
-            let known = try_join_all(group.iter().map(|one| lookup(store, one, now))).await?;
-            for (one, known) in group.iter().zip(known) {
-                let settled = settle(one, &known, &mut settlements, now);
-                settlements.push(settled);
-            }
+        let mut beside = Beside::default();
+        let known = lookup(store, prepared, now).await?;
+        for (one, known) in prepared.iter().zip(known) {
+            let settled = settle(one, &known, &mut beside, now);
+            beside.add(one, settled);
         }
-        Ok(settlements)
+        Ok(beside.settlements)
     }
 
     /// Stores a batch, in one transaction, and tells those who wait.
@@ -293,15 +291,26 @@ const fn is_of_one(error: &Error) -> bool {
     matches!(error, Error::Engine(_) | Error::Dimensions { .. } | Error::Unfit(_))
 }
 
-/// `None` where it panicked.
+/// On as many threads as there are cores, since most of what a write takes is here; `None` where it
+/// panicked.
 async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Prepared>> {
-    let work = move || {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+    let share = batch.len().div_ceil(threads).max(SHARE);
+    let part = |from: usize| {
+        let batch = Arc::clone(&batch);
         let one = |(write, collection): &(Write, Arc<Collection>)| {
             prepare(write.clone(), Arc::clone(collection))
         };
-        batch.iter().map(one).collect::<Option<Vec<_>>>()
+        tokio::task::spawn_blocking(move || {
+            batch.iter().skip(from).take(share).map(one).collect::<Option<Vec<_>>>()
+        })
     };
-    tokio::task::spawn_blocking(work).await.ok().flatten()
+    let parts: Vec<_> = (0..batch.len()).step_by(share).map(part).collect();
+    let mut prepared = Vec::with_capacity(batch.len());
+    for part in parts {
+        prepared.extend(part.await.ok().flatten()?);
+    }
+    Some(prepared)
 }
 
 /// What two writes of one batch must not have in common: the second has to see what the first did.

@@ -1,6 +1,8 @@
 //! Decides what becomes of a write: what it says itself and what is known beside it in, one
 //! [`Settlement`] out, which is stored whole or not at all.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use super::lookup::Known;
@@ -39,11 +41,40 @@ pub(in crate::memory) const fn nothing(seq: i64) -> Change {
     Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new(), said: None }
 }
 
-/// What becomes of a write. `beside` are versions that the same batch is about to store.
+/// What the same batch is about to store.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) settlements: Vec<Settlement>,
+    /// Places of those that speak of something.
+    by_mark: HashMap<String, Vec<usize>>,
+}
+
+impl Beside {
+    /// Adds what becomes of a write.
+    pub(super) fn add(&mut self, one: &Prepared, settled: Settlement) {
+        if settled.version.is_some() {
+            for mark in &one.marks {
+                self.by_mark.entry(mark.clone()).or_default().push(self.settlements.len());
+            }
+        }
+        self.settlements.push(settled);
+    }
+
+    /// Places of those that speak of something that a write speaks of too, in order.
+    fn near(&self, one: &Prepared) -> Vec<usize> {
+        let places = one.marks.iter().filter_map(|mark| self.by_mark.get(mark)).flatten();
+        let mut places: Vec<usize> = places.copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+/// What becomes of a write.
 pub(super) fn settle(
     one: &Prepared,
     known: &Known,
-    beside: &mut [Settlement],
+    beside: &mut Beside,
     now: Timestamp,
 ) -> Settlement {
     if one.ruling.amend.is_some() {
@@ -197,12 +228,7 @@ fn version(one: &Prepared, known: &Known, now: Timestamp) -> Version {
 }
 
 /// Whether the version may be used; marks what it contradicts.
-fn judge(
-    one: &Prepared,
-    known: &Known,
-    version: &mut Version,
-    beside: &mut [Settlement],
-) -> Vec<Change> {
+fn judge(one: &Prepared, known: &Known, version: &mut Version, beside: &mut Beside) -> Vec<Change> {
     let mut changes = Vec::new();
     let clashes = clashes(one, known, version);
     for clash in &clashes {
@@ -246,9 +272,13 @@ pub(super) fn clashes(one: &Prepared, known: &Known, version: &Version) -> Vec<C
 }
 
 /// Conflicts with what the same batch stores before it, which is marked too.
-fn near(one: &Prepared, version: &Version, beside: &mut [Settlement]) -> Vec<Clash> {
+fn near(one: &Prepared, version: &Version, beside: &mut Beside) -> Vec<Clash> {
     let mut found = Vec::new();
-    for (other, _) in beside.iter_mut().filter_map(|settled| settled.version.as_mut()) {
+    for at in beside.near(one) {
+        let settled = beside.settlements.get_mut(at);
+        let Some((other, _)) = settled.and_then(|settled| settled.version.as_mut()) else {
+            continue;
+        };
         let place = (&other.tenant, &other.draft.collection, active(other));
         let shared = other.owner == version.owner
             || one.collection.share == crate::memory::collection::Share::Tenant;

@@ -83,7 +83,9 @@ def ask(folder):
         )["ids"][0]
 
     one("tenant", 0)
-    print(json.dumps({"start": (time.perf_counter() - begun) * 1000, "resident": size("VmRSS:")}))
+    start = (time.perf_counter() - begun) * 1000
+    used = time.process_time() * 1000
+    print(json.dumps({"start": start, "processor": used, "resident": size("VmRSS:")}))
     for width in ("tenant", "narrow"):
         took, found = [], []
         for place in range(len(questions)):

@@ -12,7 +12,7 @@ use switchboard::memory::{
 use tokio_util::task::TaskTracker;
 
 use super::data::{Asked, Files, OPEN, Row, TOP, Width};
-use crate::measure::{peak, resident};
+use crate::measure::{peak, resident, spent};
 
 /// The name under which vectors are kept.
 const MODEL: &str = "made";
@@ -28,7 +28,7 @@ async fn open(files: &Files, name: &str) -> std::sync::Arc<dyn Store> {
 }
 
 /// 2020-01-01, and so many days.
-fn day(number: u32) -> Timestamp {
+pub(super) fn day(number: u32) -> Timestamp {
     let first: Timestamp = "2020-01-01T00:00:00Z".parse().unwrap();
     first + SignedDuration::from_hours(24 * i64::from(number))
 }
@@ -37,8 +37,9 @@ fn day(number: u32) -> Timestamp {
 /// settled in another.
 pub async fn fill(files: &Files, name: &str, with_vectors: bool) -> Value {
     let store = open(files, name).await;
-    let (mut took, mut count) = (Duration::ZERO, 0_u64);
+    let (mut took, mut count, own) = (Duration::ZERO, 0_u64, std::process::id());
     let mut numbers = Vec::new();
+    let mut used = Duration::ZERO;
     let mut units = files.units();
     loop {
         let batch: Vec<_> = units.by_ref().take(BATCH).collect();
@@ -50,19 +51,22 @@ pub async fn fill(files: &Files, name: &str, with_vectors: bool) -> Value {
             .map(|(number, (row, vector))| work(number, &row, with_vectors.then_some(vector)))
             .unzip();
         count += writes.len() as u64;
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), spent(own));
         store.accept(writes).await.unwrap();
         let stored = store.settle(settlements).await.unwrap();
         took += begun.elapsed();
+        used += spent(own) - before;
         numbers.extend(stored.into_iter().flat_map(|seq| seq.unwrap().to_le_bytes()));
     }
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), spent(own));
     store.close().await.unwrap();
     took += begun.elapsed();
+    used += spent(own) - before;
     std::fs::write(files.path(&format!("{name}.seqs")), numbers).unwrap();
     let peak = peak(std::process::id()).unwrap();
     let bytes = std::fs::metadata(files.path(name)).unwrap().len();
-    json!({ "rate": count as f64 / took.as_secs_f64(), "peak": peak, "bytes": bytes })
+    json!({ "rate": count as f64 / took.as_secs_f64(), "peak": peak, "bytes": bytes,
+        "each": used.as_secs_f64() * 1e6 / count as f64 })
 }
 
 fn draft(number: u64, row: &Row) -> Draft {
@@ -130,7 +134,7 @@ fn work(number: u64, row: &Row, vector: Option<Vec<f32>>) -> (Write, Settlement)
 }
 
 /// The number at the beginning of each text.
-fn number_in(text: &str) -> String {
+pub(super) fn number_in(text: &str) -> String {
     text.split(' ').nth(1).unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
@@ -158,7 +162,7 @@ fn scope(width: Width, asked: &Asked) -> Scope {
 pub async fn ask(files: &Files, name: &str) -> Vec<Value> {
     let begun = Instant::now();
     let store = open(files, name).await;
-    let opened = begun.elapsed();
+    let (opened, used) = (begun.elapsed(), spent(std::process::id()));
     let seqs = std::fs::read(files.path(&format!("{name}.seqs"))).unwrap();
     let (seqs, _) = seqs.as_chunks();
     let seqs: Vec<i64> = seqs.iter().map(|eight| i64::from_le_bytes(*eight)).collect();
@@ -166,7 +170,8 @@ pub async fn ask(files: &Files, name: &str) -> Vec<Value> {
     let begun = Instant::now();
     one(&*store, Width::Tenant, &questions[0], false).await;
     let start = (opened + begun.elapsed()).as_secs_f64() * 1000.0;
-    let mut out = vec![json!({ "start": start, "resident": resident(std::process::id()) })];
+    let mut out = vec![json!({ "start": start, "processor": used.as_secs_f64() * 1000.0,
+        "resident": resident(std::process::id()) })];
     for width in Width::ALL {
         for layers in [false, true] {
             let (mut took, mut found) = (Vec::new(), Vec::new());
@@ -184,6 +189,29 @@ pub async fn ask(files: &Files, name: &str) -> Vec<Value> {
     out.push(json!({ "peak": peak(std::process::id()) }));
     store.close().await.unwrap();
     out
+}
+
+/// Opens a store without vectors, and asks by words alone.
+pub async fn words(files: &Files, name: &str) -> Vec<Value> {
+    let (own, begun) = (std::process::id(), Instant::now());
+    let (before, used) = (resident(own), spent(own));
+    let store = open(files, name).await;
+    let start = begun.elapsed().as_secs_f64() * 1000.0;
+    let used = (spent(own) - used).as_secs_f64() * 1000.0;
+    let grown = resident(own) - before;
+    let (mut took, mut found) = (Vec::new(), Vec::new());
+    for (asked, _) in files.questions() {
+        let scope = scope(Width::Tenant, &asked);
+        let ask = Ask { words: Some(asked.text), limit: OVERSAMPLED, ..Default::default() };
+        let begun = Instant::now();
+        let hits = store.search(&scope, &ask).await.unwrap().words.unwrap().unwrap();
+        took.push(begun.elapsed().as_secs_f64() * 1000.0);
+        // Units were stored one after the other.
+        found.push(hits.iter().map(|hit| hit.seq - 1).collect::<Vec<_>>());
+    }
+    store.close().await.unwrap();
+    vec![json!({ "start": start, "processor": used, "took": took, "found": found,
+        "resident": grown })]
 }
 
 /// One question; answers what the vectors found.

@@ -10,12 +10,14 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::super::{
-    Ask, Bare, Beside, Change, Counts, Error, Found, Receipt, Run, Settlement, Store, Vote, Write,
+    Ask, Bare, Beside, Change, Counts, Error, Found, Look, Looked, Receipt, Run, Settlement, Store,
+    Vote, Write,
 };
 use super::entry::Event;
+use super::fault::Fault;
 use super::settle::{TEXT, known_model};
 use super::vectors::Code;
-use super::writer::{Order, write_back};
+use super::writer::{Order, Step, write_back};
 use super::{Sqlite, amend, file, read, search, settle};
 use crate::memory::{Draft, Scope, State, UnitId, Version};
 
@@ -105,6 +107,14 @@ impl Store for Sqlite {
         let digest = digest.to_owned();
         self.read(move |connection, _| read::equal(connection, (&tenant, &collection), &digest))
             .await
+    }
+
+    async fn look(&self, looks: &[Look]) -> Result<Vec<Looked>, Error> {
+        let looks = looks.to_vec();
+        self.read(move |connection, shelves| {
+            looks.iter().map(|look| search::look(connection, shelves, look)).collect()
+        })
+        .await
     }
 
     async fn list(
@@ -278,18 +288,23 @@ impl Store for Sqlite {
     }
 
     async fn forget_models(&self, keep: &str) -> Result<u64, Error> {
-        let keep = keep.to_owned();
-        let kept = self
-            .read(move |connection, _| known_model(connection, &keep, TEXT))
-            .await?
-            .map_or(-1, |(id, _)| id);
+        // Looked up with each piece: the first vector of the model may come in between.
+        let kept = |keep: &str, step: &Step<'_>| -> Result<i64, Fault> {
+            Ok(known_model(step.connection, keep, TEXT)?.map_or(-1, |(id, _)| id))
+        };
         let (mut removed, mut from) = (0, 0);
-        while let Some((next, count)) =
-            self.write(move |step| amend::forget_vectors(step, kept, (from, PIECE))).await?
-        {
+        loop {
+            let keep = keep.to_owned();
+            let piece = self.write(move |step| {
+                let kept = kept(&keep, step)?;
+                amend::forget_vectors(step, kept, (from, PIECE))
+            });
+            let Some((next, count)) = piece.await? else { break };
             (from, removed) = (next, removed + count);
         }
+        let keep = keep.to_owned();
         self.write(move |step| {
+            let kept = kept(&keep, step)?;
             step.events.extend(
                 amend::forget_models(step, kept)?.into_iter().map(|model| Event::Forget { model }),
             );

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::super::Error;
@@ -217,6 +218,9 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let opened = Connection::open_with_flags(path, flags);
     let connection = opened.map_err(|error| told(&error, path))?;
     connection.busy_timeout(PATIENCE).map_err(|error| told(&error, path))?;
+    // Else a statement is planned anew with every value that is put into it.
+    let stable = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
+    stable.map_err(|error| told(&error, path))?;
     Ok(connection)
 }
 

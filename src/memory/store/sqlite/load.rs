@@ -18,7 +18,7 @@ use super::vectors::Code;
 use super::words::Bag;
 
 /// Versions of one stretch.
-const STRETCH: i64 = 512;
+const STRETCH: i64 = 1024;
 /// Threads that read, at most.
 const THREADS: usize = 4;
 /// Stretches that each of them may be ahead.
@@ -27,7 +27,8 @@ const AHEAD: usize = 2;
 /// Makes the indexes of all that is in the file.
 pub(super) fn load(path: &Path, newest: i64, shelves: &Shelves) -> Result<(), Error> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
-    let stretches: Vec<i64> = (1..=newest).step_by(512).collect();
+    let stretches = newest.div_euclid(STRETCH) + i64::from(newest % STRETCH > 0);
+    let stretches: Vec<i64> = (0..stretches).map(|at| 1 + at * STRETCH).collect();
     if stretches.is_empty() {
         return Ok(());
     }
@@ -90,6 +91,8 @@ fn read(connection: &Connection, from: i64) -> Result<Vec<Event>, Fault> {
             find(&mut entries, seq)?.vectors.push(Vector { what, id, code });
         }
     }
+    // Tenant by tenant, so that what an index touches stays near; of each tenant in order.
+    entries.sort_by(|one, two| one.tenant.cmp(&two.tenant));
     Ok(entries.into_iter().map(|entry| Event::Add(Box::new(entry))).collect())
 }
 

@@ -1,8 +1,10 @@
 //! The full text index of one tenant, in memory: terms of chunks in, chunks by BM25 out. It is made
 //! of the texts in the file at every start, so the two cannot differ. Knows no scope: whoever asks
-//! says which chunks count.
+//! says which chunks count. Why it is not SQLite's own index stands at [`Postings`].
 
-use super::terms::ByNumber;
+use smallvec::SmallVec;
+
+use super::terms::{self, ByNumber};
 use super::words::Bag;
 
 /// How soon a term that is repeated adds nothing more.
@@ -16,7 +18,8 @@ const MANY: usize = 10_000;
 /// odd for a term that is there once; else the count follows. Seven bits a byte.
 #[derive(Debug, Default)]
 struct List {
-    bytes: Vec<u8>,
+    /// Most terms are rare: up to here they need no memory of their own.
+    bytes: SmallVec<[u8; 16]>,
     chunks: u32,
     last: u32,
 }
@@ -29,6 +32,19 @@ pub(super) struct Size {
 }
 
 /// The index.
+///
+/// Beside FTS5 (a table a tenant, characters of Chinese spaced out, pairs asked for as phrases) on 100,000
+/// units of 20 tenants, questions of 60 characters (`tests/benches/memory/fts5.rs`; two cores under load):
+///
+/// | | here | FTS5 |
+/// | --- | --- | --- |
+/// | a question: least, median | 0.13, 0.28 ms | 5.4, 15 ms |
+/// | start, processor time | 1.3 s, of 2.5 s for all indexes | none |
+/// | a unit written, processor time | 13 us | 38 us |
+/// | in memory; in the file | 104 MB with all other indexes; none | 13 MB; 26 MB |
+///
+/// Of the first 20 both find the same 98 %. FTS5 scores every match before the scope can leave any out,
+/// and takes longer alone than recall may with all its layers.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     lists: ByNumber<List>,

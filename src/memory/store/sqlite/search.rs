@@ -5,14 +5,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::super::{Ask, Error, Found, Hit};
+use super::super::{Ask, Error, Found, Hit, Look, Looked};
 use super::fault::Fault;
 use super::postings::index;
 use super::settle::{IMAGE, TEXT, known_model};
 use super::shelf::{Mask, Shelf, by_row, is_looked_up};
 use super::shelves::Shelves;
 use super::vectors::{Candidate, Code, cosine};
-use super::{rows, words};
+use super::{read, rows, words};
 use crate::memory::place::{self, Ring};
 use crate::memory::{Filter, Scope, Spot};
 
@@ -39,15 +39,15 @@ pub(super) fn search(
     let terms = ask.words.as_deref().map(words::ask);
     let keep = ask.limit.saturating_add(MARGIN.max(ask.limit / 2));
     let found = shelves.look(&scope.tenant, |shelf| {
+        if is_narrow(scope, ask) {
+            let (trigger, entity) = named(shelf, ask, &shelf.test(scope));
+            return Layers { trigger, entity, ..Layers::default() };
+        }
         let mask = shelf.mask(scope, &sets);
-        Looked {
-            trigger: ask
-                .trigger
-                .as_ref()
-                .map(|text| shelf.by_trigger(&mask, text))
-                .map(|found| units(shelf, found, ask.limit)),
-            entity: (!ask.entities.is_empty())
-                .then(|| units(shelf, shelf.by_entity(&mask, &ask.entities), ask.limit)),
+        let (trigger, entity) = named(shelf, ask, &|place| mask.has(place));
+        Layers {
+            trigger,
+            entity,
             words: terms
                 .as_ref()
                 .map(|terms| chunks(shelf, shelf.by_words(&mask, terms), ask.limit)),
@@ -74,6 +74,47 @@ pub(super) fn search(
             .map(|probe| exact(connection, "picture", numbers(probe?), &looked.image, ask.limit)),
         nearest: nearest.map(|hits| hits.map_err(|fault| told(connection, fault))),
     })
+}
+
+/// Whether so few versions are looked at that the scope is asked of each and not of all before.
+const fn is_narrow(scope: &Scope, ask: &Ask) -> bool {
+    let named = ask.words.is_none() && ask.vector.is_none() && ask.image.is_none();
+    named && ask.nearest.is_none() && scope.filters.is_empty() && scope.spot.is_none()
+}
+
+/// What triggers and entities find.
+fn named(
+    shelf: &Shelf,
+    ask: &Ask,
+    counts: &dyn Fn(usize) -> bool,
+) -> (Option<Vec<Hit>>, Option<Vec<Hit>>) {
+    let trigger = ask.trigger.as_ref().map(|text| shelf.by_trigger(counts, text));
+    let entity = (!ask.entities.is_empty()).then(|| shelf.by_entity(counts, &ask.entities));
+    let hits = |found| units(shelf, found, ask.limit);
+    (trigger.map(hits), entity.map(hits))
+}
+
+/// What bears on one write.
+pub(super) fn look(
+    connection: &Connection,
+    shelves: &Shelves,
+    look: &Look,
+) -> Result<Looked, Fault> {
+    let Look { tenant, draft, digest, kin } = look;
+    let same = read::of_source(connection, tenant, draft)?;
+    let equal = digest.as_ref().map(|digest| {
+        read::equal(connection, (tenant.as_str(), draft.collection.as_str()), digest)
+    });
+    let mut seqs = Vec::new();
+    for (scope, ask) in kin {
+        let found = search(connection, shelves, scope, ask)?;
+        let layers = [found.entity, found.words].into_iter().flatten();
+        seqs.extend(layers.filter_map(Result::ok).flatten().map(|hit| hit.seq));
+    }
+    seqs.sort_unstable();
+    seqs.dedup();
+    let kin = read::load(connection, tenant, &seqs)?;
+    Ok(Looked { same, equal: equal.transpose()?.unwrap_or_default(), kin })
 }
 
 /// Versions in a scope, newest first.
@@ -106,7 +147,7 @@ pub(super) fn allowed(
 
 /// What the indexes in memory found.
 #[derive(Default)]
-struct Looked {
+struct Layers {
     trigger: Option<Vec<Hit>>,
     entity: Option<Vec<Hit>>,
     words: Option<Vec<Hit>>,

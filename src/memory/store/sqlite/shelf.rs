@@ -101,7 +101,9 @@ impl Shelf {
             let next = u32::try_from(self.entity_kinds.len()).unwrap_or(u32::MAX);
             let kind = *self.entity_kinds.entry(words::name(kind)).or_insert(next);
             let known = self.entities.entry(words::name(value)).or_default();
-            if !known.contains(&(kind, place)) {
+            // Those of this version stand at the end.
+            let mut own = known.iter().rev().take_while(|(_, at)| *at == place);
+            if !own.any(|(own, _)| *own == kind) {
                 known.push((kind, place));
             }
         }
@@ -236,13 +238,27 @@ impl Shelf {
         seqs.filter(|(place, _)| mask.has(*place)).take(limit).map(|(_, seq)| *seq).collect()
     }
 
+    /// Whether a version is in a scope; conditions on metadata are not looked at.
+    pub(super) fn test(&self, scope: &Scope) -> impl Fn(usize) -> bool {
+        let test = Test::new(self, scope);
+        move |place| self.columns.get(place).is_some_and(|columns| test.passes(columns))
+    }
+
     /// Versions by their triggers.
-    pub(super) fn by_trigger(&self, mask: &Mask, question: &str) -> Vec<(u32, f64)> {
-        self.triggers.find(question, &|place| mask.has(place))
+    pub(super) fn by_trigger(
+        &self,
+        counts: &dyn Fn(usize) -> bool,
+        question: &str,
+    ) -> Vec<(u32, f64)> {
+        self.triggers.find(question, counts)
     }
 
     /// Versions by how many of the entities they name.
-    pub(super) fn by_entity(&self, mask: &Mask, asked: &[Entity]) -> Vec<(u32, f64)> {
+    pub(super) fn by_entity(
+        &self,
+        counts: &dyn Fn(usize) -> bool,
+        asked: &[Entity],
+    ) -> Vec<(u32, f64)> {
         let mut found: HashMap<u32, f64> = HashMap::new();
         for Entity { kind, value } in asked {
             let wanted = words::name(kind);
@@ -250,7 +266,7 @@ impl Shelf {
             let known = self.entities.get(&words::name(value)).into_iter().flatten();
             let mut places: Vec<u32> = known
                 .filter(|(kind, place)| {
-                    (wanted.is_empty() || Some(*kind) == number) && mask.has(index(*place))
+                    (wanted.is_empty() || Some(*kind) == number) && counts(index(*place))
                 })
                 .map(|(_, place)| *place)
                 .collect();

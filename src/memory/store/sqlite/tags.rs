@@ -21,7 +21,8 @@ pub(super) struct Tags {
 #[derive(Debug, Default)]
 struct Field {
     tags: Vec<Tag>,
-    by_text: HashMap<(bool, String), usize>,
+    /// By their spelling: those that stand alone, and members of lists.
+    by_text: [HashMap<String, usize>; 2],
     by_key: HashMap<Key, Vec<usize>>,
     /// Versions that have the field at all.
     having: Vec<u32>,
@@ -65,19 +66,19 @@ impl Tags {
     pub(super) fn add(&mut self, place: u32, metadata: &Map<String, Value>, own: &[(&str, &str)]) {
         for (name, value) in metadata {
             if !OWN.contains(&name.as_str()) {
-                self.field(name).add(place, value);
+                self.add_to(name, place, value);
             }
         }
         for (name, value) in own {
-            self.field(name).add(place, &Value::from(*value));
+            self.add_to(name, place, &Value::from(*value));
         }
     }
 
-    fn field(&mut self, name: &str) -> &mut Field {
-        if !self.fields.contains_key(name) {
-            self.fields.insert(name.to_owned(), Field::default());
+    fn add_to(&mut self, name: &str, place: u32, value: &Value) {
+        if let Some(field) = self.fields.get_mut(name) {
+            return field.add(place, value);
         }
-        self.fields.entry(name.to_owned()).or_default()
+        self.fields.entry(name.to_owned()).or_default().add(place, value);
     }
 
     /// Places of the versions that meet a condition, in no order.
@@ -106,7 +107,8 @@ impl Tags {
         };
         let text = Value::from(value).to_string();
         let tags = [text, value.to_owned()].into_iter().filter_map(|text| {
-            let place = field.by_text.get(&(false, text))?;
+            let [alone, _] = &field.by_text;
+            let place = alone.get(&text)?;
             Some(&field.tags.get(*place)?.versions)
         });
         tags.flatten().copied().collect()
@@ -128,13 +130,15 @@ impl Field {
 
     fn put(&mut self, place: u32, value: &Value, listed: bool) {
         let text = value.to_string();
-        let at = match self.by_text.get(&(listed, text.clone())) {
+        let [alone, members] = &mut self.by_text;
+        let by_text = if listed { members } else { alone };
+        let at = match by_text.get(&text) {
             Some(at) => *at,
             None => {
                 let at = self.tags.len();
                 let instant = value.as_str().and_then(|text| text.parse().ok());
                 self.tags.push(Tag { value: value.clone(), instant, listed, versions: Vec::new() });
-                self.by_text.insert((listed, text), at);
+                by_text.insert(text, at);
                 if let Some(key) = Key::new(value) {
                     self.by_key.entry(key).or_default().push(at);
                 }

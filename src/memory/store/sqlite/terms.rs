@@ -1,70 +1,63 @@
-//! Terms by number: one list for all tenants of the process, so that indexes compare numbers and no
-//! text. It only grows; what is in it tells nothing of who wrote a term.
+//! Terms by number, so that indexes compare no text and hold none. A number is a hash of 64 bits under a
+//! key that each process picks anew: of a million terms two share one in one of thirty million processes,
+//! and nobody outside can make them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::sync::LazyLock;
 
-/// Words of which one thread knows the number without asking the list.
-const REMEMBERED: usize = 1 << 15;
+/// Words of which one thread remembers the term.
+const REMEMBERED: usize = 1 << 14;
+const SLOTS: u64 = 1 << 14;
 
-static LIST: LazyLock<RwLock<HashMap<Box<str>, u32>>> = LazyLock::new(RwLock::default);
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 thread_local! {
-    static KNOWN: RefCell<HashMap<Box<str>, u32>> = RefCell::default();
+    /// Numbers of words and of their terms, each where the word's number says.
+    static KNOWN: RefCell<Vec<(u64, u64)>> = RefCell::new(vec![(0, 0); REMEMBERED]);
 }
 
-/// The number of a word, whose term `reduce` makes; a new one for a new term.
-pub(in crate::memory::store) fn number_of(word: &str, reduce: impl FnOnce(&str) -> String) -> u32 {
+/// The number of a term.
+pub(in crate::memory::store) fn number(term: &str) -> u64 {
+    KEY.hash_one(term)
+}
+
+/// The number of a word's term, which `reduce` makes.
+pub(in crate::memory::store) fn number_of(word: &str, reduce: impl FnOnce(&str) -> String) -> u64 {
+    let own = number(word);
     KNOWN.with_borrow_mut(|known| {
-        if let Some(number) = known.get(word) {
-            return *number;
+        let at = usize::try_from(own % SLOTS).unwrap_or_default();
+        match known.get_mut(at) {
+            Some((word, term)) if *word == own => *term,
+            Some(slot) => {
+                *slot = (own, number(&reduce(word)));
+                slot.1
+            }
+            None => number(&reduce(word)),
         }
-        let number = number(&reduce(word));
-        if known.len() < REMEMBERED {
-            known.insert(word.into(), number);
-        }
-        number
     })
 }
 
-/// The number of a term; a new one for a new term.
-pub(super) fn number(term: &str) -> u32 {
-    if let Some(number) = find(term) {
-        return number;
-    }
-    // Whoever panicked has left the list as it was.
-    let mut list = LIST.write().unwrap_or_else(PoisonError::into_inner);
-    let next = u32::try_from(list.len()).unwrap_or(u32::MAX);
-    *list.entry(term.into()).or_insert(next)
-}
+/// Maps by numbers of terms.
+pub(super) type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<Plain>>;
 
-/// The number of a term that any text has.
-pub(super) fn find(term: &str) -> Option<u32> {
-    LIST.read().unwrap_or_else(PoisonError::into_inner).get(term).copied()
-}
-
-/// Maps by numbers that are given out one after the other.
-pub(super) type ByNumber<T> = HashMap<u32, T, BuildHasherDefault<Spread>>;
-
-/// Spreads numbers that follow each other over a table.
+/// Numbers that are hashes already.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Spread(u64);
+pub(super) struct Plain(u64);
 
-impl Hasher for Spread {
+impl Hasher for Plain {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.write_u32(u32::from(*byte));
+            self.write_u64(self.0.rotate_left(8) ^ u64::from(*byte));
         }
     }
 
-    fn write_u32(&mut self, number: u32) {
-        // 2^64 divided by the golden ratio.
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
     }
 }

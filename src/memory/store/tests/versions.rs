@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::super::{Change, Store};
+use super::super::{Ask, Change, Look, Store};
 use super::kit::{
     COLLECTION, TENANT, ask_words, at, change, chunk, draft, next, of, put, put_with, scope,
     version,
@@ -151,6 +151,46 @@ pub(super) async fn versions_are_found_by_source_digest_document_and_claim(store
     assert_eq!(seqs(store.rivals(here, &claims).await.unwrap()), [seq]);
     assert_eq!(seqs(store.rivals(here, &claims[..1]).await.unwrap()), NONE);
     assert_eq!(seqs(store.rivals(here, &[]).await.unwrap()), NONE);
+}
+
+pub(super) async fn what_bears_on_several_writes_is_told_at_once(store: &dyn Store) {
+    let about = |text: &str| {
+        let mut version = version(text);
+        version.draft.entities = vec![Entity { kind: "model".into(), value: "PX-200".into() }];
+        version
+    };
+    let one = about("the seal lasts two years");
+    let first = put(store, one.clone()).await;
+    let second = put(store, about("the seal is black")).await;
+    let bare = put(store, version("the gate closes at five")).await;
+    // None of these is in the scope.
+    put(store, Version { tenant: "other".into(), ..about("the seal is red") }).await;
+    put(store, Version { state: State::Held, ..about("the seal is green") }).await;
+    let past = Some(at("2026-02-01T00:00:00Z"));
+    put(store, Version { valid_to: past, ..about("the seal was blue") }).await;
+
+    let entities = one.draft.entities.clone();
+    let kin = |ask: Ask| vec![(scope(), Ask { limit: 10, ..ask })];
+    let new = |kin| Look { tenant: TENANT.into(), draft: draft("new"), digest: None, kin };
+    let looks = [
+        new(kin(Ask { entities: entities.clone(), ..Ask::default() })),
+        Look { draft: one.draft.clone(), digest: Some(one.digest.clone()), ..new(Vec::new()) },
+        new(kin(Ask { entities, words: Some("gate".into()), ..Ask::default() })),
+        Look { tenant: "nobody".into(), draft: one.draft.clone(), ..new(Vec::new()) },
+    ];
+    let found = store.look(&looks).await.unwrap();
+    let seqs = |found: &[Version]| found.iter().map(|version| version.seq).collect::<Vec<_>>();
+    let all = found.iter().map(|one| (seqs(&one.same), seqs(&one.equal), seqs(&one.kin)));
+    let none = Vec::new;
+    assert_eq!(
+        all.collect::<Vec<_>>(),
+        [
+            (none(), none(), vec![first, second]),
+            (vec![first], vec![first], none()),
+            (none(), none(), vec![first, second, bare]),
+            (none(), none(), none()),
+        ]
+    );
 }
 
 pub(super) async fn what_takes_the_place_of_another_is_known_from_the_same_instant_on(
