@@ -425,8 +425,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn unvote(&self, tenant: &str, seq: i64) -> Result<(), Error>;
     /// Refuses those writes of these callers that wait to be stored under the draft's source id; answers
     /// how many.
-    async fn withdraw(&self, tenant: &str, draft: &Draft, callers: &[String])
-    -> Result<u64, Error>;
+    async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error>;
     /// Removes every version of a unit and all that was made of it, for ever, on every axis; what its
     /// writers have waiting under its source id is refused.
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;

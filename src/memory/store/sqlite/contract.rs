@@ -203,14 +203,9 @@ impl Store for Sqlite {
         self.write(move |step| amend::unvote(step, &tenant, seq)).await
     }
 
-    async fn withdraw(
-        &self,
-        tenant: &str,
-        draft: &Draft,
-        callers: &[String],
-    ) -> Result<u64, Error> {
-        let (tenant, draft, callers) = (tenant.to_owned(), draft.clone(), callers.to_vec());
-        self.write(move |step| amend::withdraw(step, &tenant, (&draft, &callers))).await
+    async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error> {
+        let (tenant, draft, by) = (tenant.to_owned(), draft.clone(), by.to_vec());
+        self.write(move |step| amend::withdraw(step, &tenant, (&draft, &by))).await
     }
 
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {

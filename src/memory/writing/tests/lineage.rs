@@ -149,8 +149,9 @@ async fn equal_words_about_different_things_are_no_echo() {
     let batch = |name: &str| json!({"entities": [{"kind": "batch", "value": name}]});
     bench.stored(&uma, about("a", batch("A-1"))).await;
     bench.stored(&uma, about("b", batch("B-2"))).await;
-    let day = |day: &str| with(batch("A-1"), json!({"valid_from": day}));
+    let day = |day: &str| with(batch("C-2"), json!({"valid_from": day}));
     bench.stored(&uma, about("c", day("2026-03-01"))).await;
+    bench.stored(&uma, about("c2", day("2026-04-01"))).await;
     let title = |key: &str| with(batch("C-3"), json!({"key": key}));
     bench.stored(&uma, about("d", title("early shift"))).await;
     bench.stored(&uma, about("e", title("late shift"))).await;

@@ -10,6 +10,12 @@ const LONG: &str = "Before the pump is started the valve on the suction side mus
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
     read at the glass, and the start is noted in the book of the shift with name and hour.";
 
+const REST: &str = "While it runs nobody stands in front of the coupling, which is guarded but turns at full \
+    speed. The lever on the SIDE of the frame stops the motor at once; it is tried at the beginning of each \
+    shift, before the first batch is filled, and the trial is written down with the name of whoever did it. A \
+    pump that sounds harsh or grows warm is stopped and reported to the foreman, who decides whether the spare \
+    one takes over until the bearing was looked at by the workshop.";
+
 #[tokio::test]
 async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     let bench = Bench::new().await;
@@ -52,7 +58,9 @@ async fn what_differs_in_more_than_wording_is_never_merged() {
     bench.stored(&cora, with(manual("6", LONG), json!({"kind": "case"}))).await;
     bench.stored(&cora, with(manual("7", &text(("hour", "hours"))), json!({"kind": "case"}))).await;
     bench.stored(&cora, with(manual("8", LONG), json!({"metadata": {"language": "en"}}))).await;
-    bench.stored(&cora, manual("9", &text(("suction side", "pressure side")))).await;
+    for (id, side) in [("9", "left"), ("9b", "right")] {
+        bench.stored(&cora, manual(id, &format!("{LONG} {REST}").replace("SIDE", side))).await;
+    }
     bench.stored(&cora, with(manual("10", LONG), json!({"speaker": "the foreman"}))).await;
     let asked = json!({"triggers": ["how is the pump started"]});
     bench.stored(&cora, with(manual("11", LONG), asked)).await;
@@ -61,7 +69,7 @@ async fn what_differs_in_more_than_wording_is_never_merged() {
         bench.stored(&bench.rights(name, &[]), noted).await;
     }
     let plan = bench.writing.plan(None).await.unwrap();
-    assert_eq!((plan.items.len(), plan.seen), (0, 13), "{plan:?}");
+    assert_eq!((plan.items.len(), plan.seen), (0, 14), "{plan:?}");
 }
 
 #[tokio::test]
@@ -71,9 +79,9 @@ async fn a_run_is_of_one_tenant_and_told_with_its_collections() {
         &super::kit::caller("eve", "other", &["curator"]),
         &bench.collections.load(),
     );
-    let drop = LONG.replace("The level", "A level");
+    let again = LONG.replace("name and hour.", "name and hours.");
     for rights in [bench.curator(), other] {
-        for (id, text) in [("1", LONG), ("2", drop.as_str())] {
+        for (id, text) in [("1", LONG), ("2", again.as_str())] {
             let draft = serde_json::from_value(manual(id, text)).unwrap();
             let taken = bench.writing.remember(&rights, vec![draft], super::kit::WAIT).await;
             assert_eq!(taken[0].as_ref().unwrap().stage, Stage::Stored);
