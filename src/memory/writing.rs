@@ -34,7 +34,7 @@ use super::fault::Error;
 use super::rights::Rights;
 use super::seals::Seals;
 use super::store::{Receipt, Stage, Store};
-use super::unit::Sent;
+use super::unit::{Draft, Sent};
 use super::upkeep;
 use crate::config::duration;
 use clock::Clock;

@@ -17,8 +17,7 @@ use super::schema::{self, CALLERS, uid};
 use super::{Decision, Error, Finding, Names, Ruling, Severity};
 use crate::admission::Caller;
 
-use wish::VERBS;
-pub(crate) use wish::listed;
+use wish::{VERBS, listed};
 pub use wish::{Shelf, Verb, Wish, Work};
 
 /// What a caller may do, and where. Only this room makes one, and the memory does nothing without.

@@ -36,7 +36,7 @@ async fn measured(
     let out = tempfile::NamedTempFile::new().unwrap();
     let options = Options {
         questions: set.join("questions.jsonl"),
-        over: Over::Units {
+        over: Over {
             units: set.join("units.jsonl"),
             policies,
             embedder: Some(embedder()),
