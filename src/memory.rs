@@ -45,7 +45,7 @@ pub use fault::{Error, Violation};
 pub use normal::normal;
 pub use question::{Asked, Question, Recalled, Recollection, Score, Sense, THRESHOLD, TOP_K};
 pub use review::{Decision, Manner, Outcome, Pending};
-pub use rights::Rights;
+pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,

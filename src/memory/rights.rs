@@ -1,8 +1,9 @@
-//! What a caller may do with which collection, as policy has decided it, and so with which version.
+//! What a caller may do with which collection: their access lists in, names of collections out. The
+//! Cedar policies may allow less, and are asked elsewhere: [`Rights::keep`] takes away what they do not.
 
 use std::collections::BTreeSet;
 
-use super::collection::{Collections, Share};
+use super::collection::{Collection, Collections, Share};
 use super::scope::Owned;
 use super::unit::Version;
 use crate::admission::Caller;
@@ -20,7 +21,41 @@ pub struct Rights {
     pub review: BTreeSet<String>,
 }
 
+/// One thing to do with a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// Recall, Context, Get, List, Explain.
+    Read,
+    /// Remember, Forget of one's own, Consolidate.
+    Write,
+    /// Review, and Forget of what others wrote.
+    Review,
+}
+
 impl Rights {
+    /// What the collections' access lists give to a caller.
+    pub fn of(caller: &Caller, collections: &Collections) -> Self {
+        let names = |list: fn(&Collection) -> &Vec<String>| {
+            let open = |one: &Collection| list(one).iter().any(|entry| admits(entry, caller));
+            collections.iter().filter(|one| open(one)).map(|one| one.name.clone()).collect()
+        };
+        Self {
+            caller: caller.clone(),
+            read: names(|one| &one.access.read),
+            write: names(|one| &one.access.write),
+            review: names(|one| &one.access.review),
+        }
+    }
+
+    /// Takes away what `allows` does not allow.
+    #[must_use]
+    pub fn keep(mut self, allows: impl Fn(Right, &str) -> bool) -> Self {
+        self.read.retain(|name| allows(Right::Read, name));
+        self.write.retain(|name| allows(Right::Write, name));
+        self.review.retain(|name| allows(Right::Review, name));
+        self
+    }
+
     /// The collections that the caller may read, and whose units of each; a reviewer sees those of
     /// everybody in the tenant.
     pub fn owned(&self, collections: &Collections) -> Vec<Owned> {
@@ -50,5 +85,16 @@ impl Rights {
     /// Whether the caller decides about a version that others wrote.
     pub fn reviews(&self, version: &Version) -> bool {
         version.tenant == self.caller.tenant && self.review.contains(&version.draft.collection)
+    }
+}
+
+/// Whether an entry of an access list, such as `role:curator`, means a caller.
+fn admits(entry: &str, caller: &Caller) -> bool {
+    match entry.split_once(':') {
+        None => entry == "any",
+        Some(("caller", name)) => caller.name == name,
+        Some(("role", role)) => caller.roles.iter().any(|one| one == role),
+        Some(("tenant", tenant)) => caller.tenant == tenant,
+        Some(_) => false,
     }
 }

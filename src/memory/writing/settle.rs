@@ -204,7 +204,7 @@ fn judge(
     }
     let held: Vec<Clash> = clashes.into_iter().chain(near(one, version, beside)).collect();
     for clash in held {
-        version.remarks.push(clash.remark());
+        version.remarks.push(format!("contradicts unit `{}`: {}", clash.unit, clash.why));
         if !version.conflicts.contains(&clash.unit) {
             version.conflicts.push(clash.unit);
         }

@@ -12,7 +12,6 @@ use tokio_util::task::TaskTracker;
 use crate::admission::Caller;
 use crate::memory::embed::Embedder;
 use crate::memory::store::{Config as StoreConfig, SqliteConfig, open};
-use crate::memory::tests::access::rights;
 use crate::memory::writing::Parts;
 use crate::memory::{
     Collections, Draft, Error, Owned, Receipt, Rights, Scope, Stage, Store, UpkeepConfig, Version,
@@ -131,7 +130,7 @@ impl Bench {
     }
 
     pub(super) fn rights(&self, name: &str, roles: &[&str]) -> Rights {
-        rights(&caller(name, "acme", roles), &self.collections.load())
+        Rights::of(&caller(name, "acme", roles), &self.collections.load())
     }
 
     pub(super) fn curator(&self) -> Rights {
