@@ -41,6 +41,8 @@ pub use error::Error;
 use files::Files;
 pub use finding::{Finding, Severity};
 pub use flip::{Flip, Said};
+#[cfg(test)]
+pub(crate) use memory::listed;
 pub use memory::{Access, Keepers, Permit, Refused, Shelf, Verb, Wish, Work};
 pub use review::{
     Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Example, Explanation,

@@ -17,7 +17,8 @@ use super::schema::{self, CALLERS, uid};
 use super::{Decision, Error, Finding, Names, Ruling, Severity};
 use crate::admission::Caller;
 
-use wish::{VERBS, listed};
+use wish::VERBS;
+pub(crate) use wish::listed;
 pub use wish::{Shelf, Verb, Wish, Work};
 
 /// What a caller may do, and where. Only this room makes one, and the memory does nothing without.

@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::kit::{Bench, caller, note};
-use crate::memory::tests::access::rights;
-use crate::memory::{Error, Stage, StoreError, WritingConfig};
+use crate::memory::{Error, Rights, Stage, StoreError, WritingConfig};
 
 const NUMBER: &str = "138 0013 8000";
 
@@ -33,7 +32,7 @@ async fn one_number_has_one_placeholder_in_all_units_of_a_tenant_and_another_els
     assert_eq!(first.len(), "[PHONE_]".len() + 12, "{first}");
     assert_ne!(first, word(&other.draft.text));
 
-    let stranger = rights(&caller("uma", "other", &[]), &bench.collections.load());
+    let stranger = Rights::of(&caller("uma", "other", &[]), &bench.collections.load());
     let theirs = bench.put(&stranger, client("1", &format!("Called back at {NUMBER}."))).await;
     let theirs = bench.store.load("other", &[theirs.stored.unwrap().1]).await.unwrap().remove(0);
     assert_ne!(first, word(&theirs.draft.text));

@@ -75,7 +75,7 @@ async fn what_differs_in_more_than_wording_is_never_merged() {
 #[tokio::test]
 async fn a_run_is_of_one_tenant_and_told_with_its_collections() {
     let bench = Bench::new().await;
-    let other = crate::memory::tests::access::rights(
+    let other = crate::memory::Rights::of(
         &super::kit::caller("eve", "other", &["curator"]),
         &bench.collections.load(),
     );
