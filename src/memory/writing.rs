@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, Notify, RwLock, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -105,6 +105,8 @@ struct Inner {
     arrived: Notify,
     /// Counts settled batches, for those who wait for a receipt.
     settled: watch::Sender<u64>,
+    /// Read-locked while drafts are on their way into the store.
+    intake: RwLock<()>,
     /// Held while what is known of units is read and changed by it.
     order: Mutex<()>,
 }
@@ -122,6 +124,7 @@ impl Writing {
             vectors,
             arrived: Notify::new(),
             settled: watch::Sender::new(0),
+            intake: RwLock::new(()),
             order: Mutex::new(()),
         });
         tasks.spawn(round::run(Arc::clone(&inner)));

@@ -23,10 +23,12 @@ impl Writing {
             let reason = "the collection of a rival is not declared: mend its file first";
             return Err(Error::Engine(reason.to_owned()));
         };
+        let intake = inner.intake.read().await;
         writes.iter().for_each(|write| inner.inbox.add(&write.draft));
         inner.parts.store.accept(writes.clone()).await.inspect_err(|_error| {
             inner.inbox.release(writes.iter().map(|write| &write.draft));
         })?;
+        drop(intake);
         inner.settle(&prepared, &Made::default()).await
     }
 }

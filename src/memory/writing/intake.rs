@@ -27,7 +27,9 @@ impl Inner {
         let mut answers = Vec::with_capacity(drafts.len());
         let mut writes = Vec::new();
         let mut full = None;
-        for passed in self.pass(rights, &collections, drafts).await {
+        let passed = self.pass(rights, &collections, drafts).await;
+        let intake = self.intake.read().await;
+        for passed in passed {
             let taken = match (passed, &full) {
                 (Err(wrong), _) => Err(Error::Refused(wrong)),
                 // What came later must not overtake what was refused before it.
@@ -44,6 +46,7 @@ impl Inner {
             }));
         }
         self.keep(writes, &mut answers).await;
+        drop(intake);
         count(&answers);
         answers
     }

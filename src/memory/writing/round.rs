@@ -75,8 +75,13 @@ impl Inner {
     async fn round(self: &Arc<Self>, failing: &mut Failing) -> Result<usize, Error> {
         let batch = self.batch().await?;
         if batch.is_empty() {
-            // What was erased while it waited is gone without having been worked on.
-            self.inbox.recount(self.parts.store.counts(None).await?.waiting);
+            // What was erased while it waited is gone without having been worked on. What is on its way
+            // into the store is counted already, and not there yet.
+            if self.inbox.waiting() > 0
+                && let Ok(_alone) = self.intake.try_write()
+            {
+                self.inbox.recount(self.parts.store.counts(None).await?.waiting);
+            }
             return Ok(0);
         }
         let prepared = self.prepare(batch, failing).await?;
