@@ -48,9 +48,9 @@ pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::{Right, Rights};
 pub use scope::{Compare, Filter, Owned, Scope, Spot};
 pub use store::{
-    Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,
-    Hit, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage, Store, Vote,
-    Write, open as open_store,
+    Ask, Backlog, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError,
+    Found, Hit, PostgresConfig, Receipt, Rival, Run, Settlement, SqliteConfig, Sslmode, Stage,
+    Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, State, Table, Trust,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ask::in_time;
+use super::ask::still;
 use super::error::code;
 use super::record::digest;
 use super::{Answered, Desk, Error, Visit};
@@ -81,10 +81,11 @@ impl Desk {
             }),
         };
         let (memory, permit) = self.admit(visit, &Wish::Forget { erase }, &told).await?;
-        let forgotten = in_time(visit, async {
+        let forgotten = async {
+            still(visit)?;
             let (unit, versions) = memory.forget(&permit, &which, erase).await?;
             Ok((unit.to_string(), versions))
-        });
+        };
         let forgotten = forgotten.await;
         self.finish(
             visit,

@@ -16,17 +16,19 @@ impl Writing {
             .iter()
             .map(|write| {
                 let collection = collections.get(&write.draft.collection)?;
-                prepare(write.clone(), Arc::clone(collection))
+                prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
             })
             .collect();
         let Some(prepared) = prepared else {
             let reason = "the collection of a rival is not declared: mend its file first";
             return Err(Error::Engine(reason.to_owned()));
         };
-        writes.iter().for_each(|write| inner.inbox.add(&write.draft));
+        let taker = inner.inbox.taker();
+        writes.iter().for_each(|write| taker.add(&write.draft));
         inner.parts.store.accept(writes.clone()).await.inspect_err(|_error| {
             inner.inbox.release(writes.iter().map(|write| &write.draft));
         })?;
+        drop(taker);
         inner.settle(&prepared, &Made::default()).await
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::inbox::Taker;
 use super::{Inner, cover};
 use crate::memory::collection::Collections;
 use crate::memory::fault::{Error, Violation};
@@ -26,13 +27,13 @@ impl Inner {
         let collections = self.parts.collections.load_full();
         let mut answers = Vec::with_capacity(drafts.len());
         let mut writes = Vec::new();
-        let mut full = None;
+        let (mut full, taker) = (None, self.inbox.taker());
         for passed in self.pass(rights, &collections, drafts).await {
             let taken = match (passed, &full) {
                 (Err(wrong), _) => Err(Error::Refused(wrong)),
                 // What came later must not overtake what was refused before it.
                 (Ok(_), Some(busy)) => Err(Error::clone(busy)),
-                (Ok(gated), None) => self.accept_one(rights, &collections, gated).await,
+                (Ok(gated), None) => self.accept_one((rights, &collections), gated, &taker).await,
             };
             if let Err(busy @ Error::Busy { .. }) = &taken {
                 full = Some(busy.clone());
@@ -44,6 +45,7 @@ impl Inner {
             }));
         }
         self.keep(writes, &mut answers).await;
+        drop(taker);
         count(&answers);
         answers
     }
@@ -77,13 +79,13 @@ impl Inner {
     /// What other units have to do with it, and room.
     async fn accept_one(
         &self,
-        rights: &Rights,
-        collections: &Collections,
+        (rights, collections): (&Rights, &Collections),
         gated: Gated,
+        taker: &Taker<'_>,
     ) -> Result<Write, Error> {
         let Gated { draft, mut ruling } = gated;
         self.trace(rights, collections, (&draft, &mut ruling)).await?;
-        self.inbox.reserve(&draft)?;
+        taker.reserve(&draft)?;
         Ok(Write {
             receipt: uuid::Uuid::now_v7().to_string(),
             tenant: rights.caller.tenant.clone(),

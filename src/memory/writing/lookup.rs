@@ -7,11 +7,13 @@ use super::prepare::Prepared;
 use crate::memory::collection::Share;
 use crate::memory::conflict;
 use crate::memory::scope::{Owned, Scope};
-use crate::memory::store::{Ask, Error, Store};
+use crate::memory::store::{Ask, Error, Rival, Store};
 use crate::memory::unit::{Kind, State, Version};
 
-/// Versions that are looked at for statements against a text.
+/// Versions that are looked at for statements against a text, at each date and in all.
 const KIN: usize = 32;
+/// Versions that a write is held against because of its facts, or of its document.
+const RIVALS: usize = 64;
 
 /// Versions that bear on a write; none has ended.
 #[derive(Debug, Default)]
@@ -32,6 +34,25 @@ pub(super) async fn lookup(
     one: &Prepared,
     now: Timestamp,
 ) -> Result<Known, Error> {
+    let mut known = own(store, one).await?;
+    if one.ruling.amend.is_some() {
+        return Ok(known);
+    }
+    let alone = one.collection.share == Share::Caller;
+    known.rivals = rivals(store, one, now).await?;
+    known.rivals.retain(|version| {
+        (!alone || version.owner == one.write.caller)
+            && version.state == State::Active
+            && version.ended.is_none()
+            && !same(version, one)
+    });
+    known.rivals.sort_by_key(|version| version.seq);
+    known.rivals.dedup_by_key(|version| version.seq);
+    Ok(known)
+}
+
+/// The same without those that it may contradict, which take their time.
+pub(super) async fn own(store: &dyn Store, one: &Prepared) -> Result<Known, Error> {
     let (tenant, draft) = (one.write.tenant.as_str(), &one.write.draft);
     if let Some(amend) = &one.ruling.amend {
         let replaced = store.load(tenant, &[amend.seq]).await?;
@@ -50,15 +71,6 @@ pub(super) async fn lookup(
         known.replaced = store.history(tenant, unit).await?;
         known.replaced.retain(|version| version.ended.is_none());
     }
-    known.rivals = rivals(store, one, now).await?;
-    known.rivals.retain(|version| {
-        own(version)
-            && version.state == State::Active
-            && version.ended.is_none()
-            && !same(version, one)
-    });
-    known.rivals.sort_by_key(|version| version.seq);
-    known.rivals.dedup_by_key(|version| version.seq);
     Ok(known)
 }
 
@@ -72,12 +84,16 @@ async fn rivals(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec
     let draft = &one.write.draft;
     let place = (one.write.tenant.as_str(), draft.collection.as_str());
     let mut found = Vec::new();
+    let (from, to) = (one.ruling.valid_from, one.ruling.valid_to);
+    let rival = Rival { from, to, but: String::new(), limit: RIVALS };
     let claims = conflict::claims(draft, &one.collection);
     if !claims.is_empty() {
-        found.extend(store.rivals(place, &claims).await?);
+        found.extend(store.rivals(place, &claims, &rival).await?);
     }
     if let Some((field, value)) = conflict::document(draft, &one.collection) {
-        found.extend(store.alike(place, (field, value)).await?);
+        // Parts of one version of the document are of one group.
+        let rival = Rival { but: draft.group.clone(), ..rival };
+        found.extend(store.alike(place, (field, value), &rival).await?);
     }
     let lasting = matches!(draft.kind, Kind::Knowledge | Kind::Preference);
     if lasting && !one.reading.is_empty() && (!draft.entities.is_empty() || !draft.key.is_empty()) {
@@ -98,8 +114,9 @@ async fn kin(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec<Ve
         // A layer that does not work costs a check, not the write.
         seqs.extend(layers.filter_map(Result::ok).flatten().map(|hit| hit.seq));
     }
-    seqs.sort_unstable();
+    seqs.sort_unstable_by(|one, two| two.cmp(one));
     seqs.dedup();
+    seqs.truncate(KIN);
     if seqs.is_empty() { Ok(Vec::new()) } else { store.load(&one.write.tenant, &seqs).await }
 }
 

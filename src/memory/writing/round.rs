@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 
-use super::lookup::lookup;
+use super::lookup::{lookup, own};
 use super::prepare::{Prepared, prepare};
-use super::settle::settle;
+use super::settle::{is_news, settle};
 use super::vectors::Made;
 use super::{Inner, inbox};
 use crate::memory::collection::Collection;
@@ -30,7 +30,8 @@ const FAILURES: u32 = 3;
 /// Time between two tries when the store does not work: first and longest.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
-/// Time after which is looked again at writes whose collection is not there.
+/// Time after which is looked again at writes whose collection is not there, and, where others work on
+/// the same store, at what they left.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Failures of single writes, by receipt.
@@ -46,20 +47,27 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 async fn work(inner: &Arc<Inner>) {
-    let (mut failing, mut pause) = (Failing::new(), PAUSE);
+    let (mut failing, mut pause, mut looked) = (Failing::new(), PAUSE, Instant::now());
+    let shared = inner.parts.store.is_shared();
     loop {
         match inner.round(&mut failing).await {
             Ok(0) => {
                 pause = PAUSE;
                 let arrived = inner.arrived.notified();
-                if inner.inbox.waiting() == 0 {
+                if inner.inbox.waiting() == 0 && !shared {
                     arrived.await;
                 } else {
-                    // Only what cannot be worked on now is left.
+                    // Only what cannot be worked on now is left, or what another daemon may leave.
                     tokio::time::timeout(LOOK, arrived).await.unwrap_or_default();
                 }
             }
-            Ok(_) => pause = PAUSE,
+            Ok(_) => {
+                pause = PAUSE;
+                if shared && looked.elapsed() >= LOOK {
+                    looked = Instant::now();
+                    inner.recount().await.unwrap_or_default();
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "writes to the memory wait: they are tried again");
                 metrics::counter!("switchboard_memory_write_retries_total").increment(1);
@@ -75,8 +83,7 @@ impl Inner {
     async fn round(self: &Arc<Self>, failing: &mut Failing) -> Result<usize, Error> {
         let batch = self.batch().await?;
         if batch.is_empty() {
-            // What was erased while it waited is gone without having been worked on.
-            self.inbox.recount(self.parts.store.counts(None).await?.waiting);
+            self.recount().await?;
             return Ok(0);
         }
         let prepared = self.prepare(batch, failing).await?;
@@ -86,7 +93,7 @@ impl Inner {
         match self.settle(&prepared, &made).await {
             Ok(()) => ended += prepared.len(),
             // One that cannot be stored must not keep the others.
-            Err(Error::Engine(_) | Error::Dimensions { .. }) => {
+            Err(error) if is_of_one(&error) => {
                 for one in &prepared {
                     let alone = std::slice::from_ref(one);
                     match self.settle(alone, &Made::default()).await {
@@ -101,6 +108,18 @@ impl Inner {
             Err(error) => return Err(error),
         }
         Ok(ended)
+    }
+
+    /// Counts what waits by what the store says: what was erased while it waited is gone without having
+    /// been worked on, and so is what another daemon has settled.
+    async fn recount(&self) -> Result<(), Error> {
+        let store = &self.parts.store;
+        if store.is_shared() {
+            self.inbox.follow(store.backlog().await?);
+        } else if let Some(quiet) = self.inbox.quiet() {
+            self.inbox.recount(quiet, store.backlog().await?.writes);
+        }
+        Ok(())
     }
 
     /// What is worked on next: of each source id the first that waits.
@@ -144,7 +163,7 @@ impl Inner {
         &self,
         batch: Vec<(Write, Arc<Collection>)>,
         failing: &mut Failing,
-    ) -> Result<Vec<Prepared>, Error> {
+    ) -> Result<Vec<Arc<Prepared>>, Error> {
         let batch = Arc::new(batch);
         if let Some(prepared) = prepare_all(Arc::clone(&batch)).await {
             return Ok(prepared);
@@ -164,37 +183,46 @@ impl Inner {
     }
 
     /// Vectors of what will be stored; nothing where there is no embedder, or it is down.
-    async fn embed(&self, prepared: &[Prepared]) -> Result<Made, Error> {
+    async fn embed(&self, prepared: &[Arc<Prepared>]) -> Result<Made, Error> {
         if !self.vectors.ready() {
             return Ok(Made::default());
         }
-        let wanted: Vec<Settlement> = self.decide(prepared).await?;
-        let with = |name: &str| {
-            prepared.iter().any(|one| one.collection.name == name && one.collection.vectors)
-        };
-        let texts = wanted.iter().filter_map(|settled| {
-            let (version, chunks) = settled.version.as_ref()?;
-            let wants = version.ended.is_none() && with(&version.draft.collection);
-            wants.then_some((settled.receipt.as_str(), chunks.as_slice()))
-        });
+        let (store, mut wanted) = (self.parts.store.as_ref(), Vec::new());
+        for group in prepared.chunks(AT_ONCE) {
+            let known = try_join_all(group.iter().map(|one| own(store, one))).await?;
+            let news = group.iter().zip(&known).filter(|(one, known)| is_news(one, known));
+            wanted.extend(news.map(|(one, _)| one).filter(|one| one.collection.vectors));
+        }
+        let texts = wanted.iter().map(|one| (one.write.receipt.as_str(), one.chunks.as_slice()));
         Ok(self.vectors.make(texts, self.config.embed_within).await)
     }
 
-    async fn decide(&self, prepared: &[Prepared]) -> Result<Vec<Settlement>, Error> {
+    async fn decide(&self, prepared: &[Arc<Prepared>]) -> Result<Vec<Settlement>, Error> {
         let (store, now) = (self.parts.store.as_ref(), self.clock.now());
         let mut settlements: Vec<Settlement> = Vec::with_capacity(prepared.len());
         for group in prepared.chunks(AT_ONCE) {
             let known = try_join_all(group.iter().map(|one| lookup(store, one, now))).await?;
-            for (one, known) in group.iter().zip(known) {
-                let settled = settle(one, &known, &mut settlements, now);
-                settlements.push(settled);
-            }
+            let group = group.to_vec();
+            // Texts are held against each other, which takes its time.
+            let work = move || {
+                for (one, known) in group.iter().zip(&known) {
+                    let settled = settle(one, known, &mut settlements, now);
+                    settlements.push(settled);
+                }
+                settlements
+            };
+            let done = tokio::task::spawn_blocking(work).await;
+            settlements = done.map_err(|lost| Error::Engine(format!("cut off: {lost}")))?;
         }
         Ok(settlements)
     }
 
     /// Stores a batch, in one transaction, and tells those who wait.
-    pub(super) async fn settle(&self, prepared: &[Prepared], made: &Made) -> Result<(), Error> {
+    pub(super) async fn settle(
+        &self,
+        prepared: &[Arc<Prepared>],
+        made: &Made,
+    ) -> Result<(), Error> {
         let mut settlements = self.decide(prepared).await?;
         let mut bare = false;
         for (settled, one) in settlements.iter_mut().zip(prepared) {
@@ -220,7 +248,9 @@ impl Inner {
     ) -> Result<(), Error> {
         let count = failing.entry(write.receipt.clone()).or_default();
         *count += 1;
-        if *count < FAILURES {
+        // What is wrong with the write itself stays wrong.
+        let lasting = matches!(error, Error::Dimensions { .. } | Error::Models { .. });
+        if !lasting && *count < FAILURES {
             return Err(error.clone());
         }
         tracing::error!(receipt = write.receipt, %error, "a write cannot be stored and is set aside");
@@ -248,11 +278,25 @@ impl Inner {
     }
 }
 
+/// Whether an error can be the fault of one write: the others go on without it. The store's own keep all.
+const fn is_of_one(error: &Error) -> bool {
+    match error {
+        Error::Engine(_) | Error::Dimensions { .. } | Error::Models { .. } => true,
+        Error::Open { .. }
+        | Error::InUse { .. }
+        | Error::Damaged { .. }
+        | Error::Full(_)
+        | Error::Down(_)
+        | Error::Busy(_)
+        | Error::Closed => false,
+    }
+}
+
 /// `None` where it panicked.
-async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Prepared>> {
+async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Arc<Prepared>>> {
     let work = move || {
         let one = |(write, collection): &(Write, Arc<Collection>)| {
-            prepare(write.clone(), Arc::clone(collection))
+            prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
         };
         batch.iter().map(one).collect::<Option<Vec<_>>>()
     };

@@ -38,6 +38,13 @@ pub(in crate::memory) const fn nothing(seq: i64) -> Change {
     Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new() }
 }
 
+/// Whether a write will be stored and used or held, as far as that can be told without what it may
+/// contradict.
+pub(super) fn is_news(one: &Prepared, known: &Known) -> bool {
+    let older = known.same.iter().any(|version| active(version) && is_older(one, version));
+    one.ruling.amend.is_some() || (repeats(one, known).is_none() && !older)
+}
+
 /// What becomes of a write. `beside` are versions that the same batch is about to store.
 pub(super) fn settle(
     one: &Prepared,

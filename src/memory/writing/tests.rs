@@ -2,8 +2,10 @@
 
 mod crash;
 mod flow;
+mod inbox;
 mod kit;
 mod lineage;
+mod models;
 mod refusals;
 mod review;
 mod upkeep;

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Inner;
-use crate::memory::embed::{Embedder, Role};
-use crate::memory::store::{Bare, Chunk, Settlement};
+use super::{Inner, nothing};
+use crate::memory::embed::{Embedder, Error, Role};
+use crate::memory::store::{Bare, Change, Chunk, Error as StoreError, Settlement};
 
 /// Texts that are given to the embedder at a time.
 const TEXTS: usize = 64;
 /// Time between two tries while the embedder is down: first and longest.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
+/// A text that every model takes, to tell a text that is refused from an embedder that refuses all.
+const PLAIN: &str = "memory";
 /// Time after which is looked for chunks without a vector though nobody told of any.
 const LOOK: Duration = Duration::from_secs(600);
 
@@ -78,7 +80,7 @@ impl Vectors {
                 vectors: places.into_iter().zip(vectors).collect(),
                 failed: String::new(),
             },
-            Ok(Err(reason)) => self.fail(reason),
+            Ok(Err(failure)) => self.fail(failure.reason),
             Err(_late) => self.fail(format!("it did not answer within {} ms", within.as_millis())),
         }
     }
@@ -111,18 +113,31 @@ impl Made {
     }
 }
 
-async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
+/// Why there are no vectors of some texts.
+struct Failure {
+    reason: String,
+    /// Whether the same texts may succeed later.
+    passing: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { reason: error.to_string(), passing: error.is_passing() }
+    }
+}
+
+async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
     let mut all = Vec::with_capacity(texts.len());
     for batch in texts.chunks(TEXTS) {
-        let vectors = embedder.embed(Role::Passage, batch).await.map_err(|e| e.to_string())?;
+        let vectors = embedder.embed(Role::Passage, batch).await?;
         let dimensions = embedder.model().dimensions;
         let right = |vector: &Vec<f32>| {
             vector.len() == dimensions && vector.iter().all(|number| number.is_finite())
         };
         if vectors.len() != batch.len() || !vectors.iter().all(right) {
-            return Err(format!(
-                "its answer is not one vector of {dimensions} numbers for each text"
-            ));
+            let reason =
+                format!("its answer is not one vector of {dimensions} numbers for each text");
+            return Err(Failure { reason, passing: false });
         }
         all.extend(vectors);
     }
@@ -176,16 +191,61 @@ impl Inner {
         if bare.is_empty() {
             return Ok(0);
         }
-        let texts: Vec<String> = bare.iter().map(|one| one.text.clone()).collect();
-        let vectors = embed(embedder, &texts).await.inspect_err(|_reason| {
+        let vectors = self.fill_chunks(embedder, &bare).await.inspect_err(|_reason| {
             self.vectors.down.store(true, Ordering::Release);
         })?;
         self.vectors.down.store(false, Ordering::Release);
-        let places = bare.iter().zip(vectors).map(|(one, vector)| (one.seq, one.ordinal, vector));
-        let vectors: Vec<_> = places.collect();
         store.embed(model, &vectors).await.map_err(|error| error.to_string())?;
         let count = u64::try_from(vectors.len()).unwrap_or_default();
         metrics::counter!("switchboard_memory_filled_vectors_total").increment(count);
-        Ok(vectors.len())
+        Ok(bare.len())
+    }
+
+    /// Their vectors; without those of chunks that the embedder refuses while it takes another text,
+    /// which are passed over from now on.
+    async fn fill_chunks(
+        &self,
+        embedder: &dyn Embedder,
+        bare: &[Bare],
+    ) -> Result<Vec<(i64, u32, Vec<f32>)>, String> {
+        let texts: Vec<String> = bare.iter().map(|one| one.text.clone()).collect();
+        let place = |(one, vector): (&Bare, Vec<f32>)| (one.seq, one.ordinal, vector);
+        match embed(embedder, &texts).await {
+            Ok(vectors) => return Ok(bare.iter().zip(vectors).map(place).collect()),
+            Err(failure) if failure.passing => return Err(failure.reason),
+            Err(_one_of_them) => {}
+        }
+        // It refuses everything, and what is wrong is not the texts.
+        embed(embedder, &[PLAIN.to_owned()]).await.map_err(|failure| failure.reason)?;
+        let mut made = Vec::new();
+        for (one, text) in bare.iter().zip(&texts) {
+            match embed(embedder, std::slice::from_ref(text)).await {
+                Ok(vectors) => made.extend(vectors.into_iter().map(|vector| place((one, vector)))),
+                Err(failure) if failure.passing => return Err(failure.reason),
+                Err(failure) => self.pass_over(embedder, one, &failure.reason).await?,
+            }
+        }
+        Ok(made)
+    }
+
+    /// Notes that a chunk gets no vector.
+    async fn pass_over(
+        &self,
+        embedder: &dyn Embedder,
+        one: &Bare,
+        reason: &str,
+    ) -> Result<(), String> {
+        let (store, model) = (&self.parts.store, &embedder.model().name);
+        tracing::warn!(seq = one.seq, part = one.ordinal, reason, "a text gets no vector");
+        metrics::counter!("switchboard_memory_passed_over_total").increment(1);
+        let failed = |error: StoreError| error.to_string();
+        store.pass_over(model, &[(one.seq, one.ordinal)]).await.map_err(failed)?;
+        let remark = format!("part {} has no vector: the embedder refuses its text", one.ordinal);
+        let change = Change { remarks: vec![remark], ..nothing(one.seq) };
+        let _order = self.order.lock().await;
+        if let Err(error) = store.change(None, &[change]).await {
+            tracing::warn!(%error, seq = one.seq, "its unit does not tell of it");
+        }
+        Ok(())
     }
 }

@@ -24,7 +24,7 @@ const OVERSAMPLED: usize = 3 * TOP;
 
 async fn open(files: &Files, name: &str) -> std::sync::Arc<dyn Store> {
     let sqlite = SqliteConfig { path: files.path(name), ..Default::default() };
-    open_store(&StoreConfig::Sqlite(sqlite), &TaskTracker::new()).await.unwrap()
+    open_store(&StoreConfig::Sqlite(sqlite)).await.unwrap()
 }
 
 /// 2020-01-01, and so many days.

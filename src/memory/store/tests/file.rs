@@ -3,8 +3,6 @@
 use std::io::{Seek, SeekFrom, Write as _};
 use std::path::Path;
 
-use tokio_util::task::TaskTracker;
-
 use super::super::{Ask, Config, Error, SqliteConfig, Store, open};
 use super::kit::{
     MODEL, TENANT, ask_vector, ask_words, at, change, draft, put, put_vector, scope, sqlite_at,
@@ -227,7 +225,7 @@ async fn a_full_store_refuses_writes_and_goes_on_answering() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("memory.db");
     let config = SqliteConfig { path, max_bytes: Some(600_000) };
-    let store = open(&Config::Sqlite(config), &TaskTracker::new()).await.unwrap();
+    let store = open(&Config::Sqlite(config)).await.unwrap();
     let (kept, error) = fill(&*store).await;
     assert!(matches!(error, Error::Full(_)), "{error}");
     assert!(error.to_string().contains("max_bytes"), "{error}");

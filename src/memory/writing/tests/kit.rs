@@ -98,21 +98,35 @@ impl Bench {
         Self::at(tempfile::tempdir().unwrap(), embedder, config).await
     }
 
+    /// One whose upkeep is due from time to time.
+    pub(super) async fn with_upkeep(every: Duration) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self::every(home, (None, WritingConfig::default()), every).await
+    }
+
     pub(super) async fn at(
         home: tempfile::TempDir,
         embedder: Option<Arc<dyn Embedder>>,
         config: WritingConfig,
     ) -> Self {
+        Self::every(home, (embedder, config), Duration::ZERO).await
+    }
+
+    async fn every(
+        home: tempfile::TempDir,
+        (embedder, config): (Option<Arc<dyn Embedder>>, WritingConfig),
+        every: Duration,
+    ) -> Self {
         let path = file(home.path());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let sqlite = StoreConfig::Sqlite(SqliteConfig { path, ..SqliteConfig::default() });
-        let store = open(&sqlite, &tasks).await.unwrap();
+        let store = open(&sqlite).await.unwrap();
         let collections = Arc::new(ArcSwap::from_pointee(collections(home.path())));
         let parts = Parts {
             store: Arc::clone(&store),
             embedder,
             collections: Arc::clone(&collections),
-            upkeep: UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() },
+            upkeep: UpkeepConfig { every, ..UpkeepConfig::default() },
             tasks: tasks.clone(),
             stop: stop.clone(),
         };

@@ -1,10 +1,12 @@
 //! Upkeep: what it plans, does and puts back.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, End, State, Work};
+use crate::memory::{Change, End, State, Work, WritingConfig};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
@@ -113,4 +115,44 @@ async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write
     assert!(bench.writing.apply(&plan).await.unwrap().is_none());
     let drop = bench.writing.plan_at(Some(&uma), later).await.unwrap();
     assert_eq!(drop.items[0].work, Work::Drop);
+}
+
+#[tokio::test]
+async fn upkeep_is_due_by_its_last_time_whatever_was_started_since() {
+    let bench = Bench::with_upkeep(Duration::from_secs(3600)).await;
+    let now = Timestamp::now();
+    assert_eq!(bench.writing.due(now).await.unwrap(), Duration::ZERO, "it was never done");
+    bench.writing.tidy(now).await.unwrap();
+    let half = now + SignedDuration::from_mins(30);
+    assert_eq!(bench.writing.due(half).await.unwrap(), Duration::from_secs(1800));
+    let bench = bench.again(WritingConfig::default()).await;
+    assert_eq!(bench.store.tended().await.unwrap().map(|at| at.as_second()), Some(now.as_second()));
+    assert_eq!(
+        bench.writing.due(now - SignedDuration::from_hours(1)).await.unwrap(),
+        Duration::ZERO
+    );
+}
+
+#[tokio::test]
+async fn what_a_retention_ended_is_gone_after_the_time_of_grace() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let old = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+    let kept = bench.stored(&uma, note("1", "Likes coffee in the morning.")).await;
+    let after = |hours| kept.recorded + SignedDuration::from_hours(hours);
+    let (run, removed) = bench.writing.tidy(after(8761)).await.unwrap();
+    assert_eq!(removed, 1, "what was replaced long ago is over its retention too");
+    assert!(bench.store.load("acme", &[old.seq]).await.unwrap().is_empty());
+    // A run can be undone as long as what it ended is there.
+    assert_eq!(bench.writing.undo(&run.unwrap().id).await.unwrap(), 1);
+    assert!(bench.load(kept.seq).await.ended.is_none());
+    let (run, removed) = bench.writing.tidy(after(8762)).await.unwrap();
+    assert_eq!((run.unwrap().changed, removed), (1, 0));
+    assert_eq!(bench.writing.tidy(after(8763)).await.unwrap().1, 0, "it ended an hour ago");
+    let ended = bench.load(kept.seq).await.ended.unwrap();
+    assert_eq!(ended.why, End::Expired);
+    let later = after(8763).max(ended.at) + SignedDuration::from_hours(24 * 31);
+    assert_eq!(bench.writing.tidy(later).await.unwrap().1, 1);
+    assert!(bench.store.history("acme", &kept.unit).await.unwrap().is_empty());
+    assert_eq!(bench.store.counts(None).await.unwrap().versions, 0);
 }

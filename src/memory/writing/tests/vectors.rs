@@ -42,6 +42,10 @@ impl Embedder for Letters {
                 reason: "it is out of order".into(),
             });
         }
+        if texts.iter().any(|text| text.contains("unspeakable")) {
+            let (endpoint, reason) = ("letters".into(), "a text is refused".into());
+            return Err(Error::Refused { endpoint, status: 400, reason });
+        }
         self.texts.fetch_add(texts.len(), Ordering::AcqRel);
         let size = if self.short.load(Ordering::Acquire) { 5 } else { 27 };
         let count = |text: &String| {
@@ -106,4 +110,35 @@ async fn an_embedder_that_is_down_or_answers_wrongly_stops_nothing_and_is_caught
         };
         tokio::time::timeout(WAIT.unwrap(), caught_up).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
+    let embedder = Letters::new(false, false);
+    let bench = Bench::with(Some(embedder.clone()), WritingConfig::default()).await;
+    let cora = bench.curator();
+    let refused = bench.stored(&cora, manual("1", "The unspeakable rule of the house.")).await;
+    for number in 2..5 {
+        bench.stored(&cora, manual(&number.to_string(), &format!("Rule {number} of it."))).await;
+    }
+    let caught_up = async {
+        while vectors(&bench).await < 3 || bench.load(refused.seq).await.remarks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(WAIT.unwrap(), caught_up).await.unwrap();
+    let remarks = bench.load(refused.seq).await.remarks;
+    assert_eq!(remarks, ["part 0 has no vector: the embedder refuses its text"]);
+    // New writes are stored with their vectors again.
+    let again = async {
+        let mut number = 10;
+        loop {
+            number += 1;
+            let rule = manual(&number.to_string(), &format!("Rule {number} of it."));
+            if bench.put(&cora, rule).await.remarks.is_empty() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(WAIT.unwrap(), again).await.unwrap();
 }
