@@ -98,10 +98,9 @@ impl Bench {
         Self::at(tempfile::tempdir().unwrap(), embedder, config).await
     }
 
-    /// One whose upkeep is due from time to time.
-    pub(super) async fn with_upkeep(every: Duration) -> Self {
+    pub(super) async fn with_upkeep(upkeep: UpkeepConfig) -> Self {
         let home = tempfile::tempdir().unwrap();
-        Self::every(home, (None, WritingConfig::default()), every).await
+        Self::begin(home, (None, WritingConfig::default()), upkeep).await
     }
 
     pub(super) async fn at(
@@ -109,13 +108,14 @@ impl Bench {
         embedder: Option<Arc<dyn Embedder>>,
         config: WritingConfig,
     ) -> Self {
-        Self::every(home, (embedder, config), Duration::ZERO).await
+        let upkeep = UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() };
+        Self::begin(home, (embedder, config), upkeep).await
     }
 
-    async fn every(
+    async fn begin(
         home: tempfile::TempDir,
         (embedder, config): (Option<Arc<dyn Embedder>>, WritingConfig),
-        every: Duration,
+        upkeep: UpkeepConfig,
     ) -> Self {
         let path = file(home.path());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -126,7 +126,7 @@ impl Bench {
             store: Arc::clone(&store),
             embedder,
             collections: Arc::clone(&collections),
-            upkeep: UpkeepConfig { every, ..UpkeepConfig::default() },
+            upkeep,
             tasks: tasks.clone(),
             stop: stop.clone(),
         };

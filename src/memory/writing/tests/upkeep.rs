@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, End, State, Work, WritingConfig};
+use crate::memory::{Change, End, State, UpkeepConfig, Work, WritingConfig};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
@@ -119,40 +119,37 @@ async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write
 
 #[tokio::test]
 async fn upkeep_is_due_by_its_last_time_whatever_was_started_since() {
-    let bench = Bench::with_upkeep(Duration::from_secs(3600)).await;
-    let now = Timestamp::now();
-    assert_eq!(bench.writing.due(now).await.unwrap(), Duration::ZERO, "it was never done");
+    let hourly = UpkeepConfig { every: Duration::from_secs(3600), ..UpkeepConfig::default() };
+    let bench = Bench::with_upkeep(hourly).await;
+    let now = Timestamp::from_second(Timestamp::now().as_second()).unwrap();
+    let due = async |at| bench.writing.due(at).await.unwrap();
+    assert_eq!(due(now).await, Duration::ZERO, "it was never done");
     bench.writing.tidy(now).await.unwrap();
-    let half = now + SignedDuration::from_mins(30);
-    assert_eq!(bench.writing.due(half).await.unwrap(), Duration::from_secs(1800));
+    assert_eq!(due(now + SignedDuration::from_mins(30)).await, Duration::from_secs(1800));
+    assert_eq!(due(now + SignedDuration::from_mins(90)).await, Duration::ZERO);
+    assert_eq!(due(now - SignedDuration::from_mins(5)).await, Duration::ZERO, "no clock stops it");
     let bench = bench.again(WritingConfig::default()).await;
-    assert_eq!(bench.store.tended().await.unwrap().map(|at| at.as_second()), Some(now.as_second()));
-    assert_eq!(
-        bench.writing.due(now - SignedDuration::from_hours(1)).await.unwrap(),
-        Duration::ZERO
-    );
+    assert_eq!(bench.store.tended().await.unwrap(), Some(now));
 }
 
 #[tokio::test]
 async fn what_a_retention_ended_is_gone_after_the_time_of_grace() {
-    let bench = Bench::new().await;
-    let uma = bench.user();
-    let old = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
-    let kept = bench.stored(&uma, note("1", "Likes coffee in the morning.")).await;
-    let after = |hours| kept.recorded + SignedDuration::from_hours(hours);
-    let (run, removed) = bench.writing.tidy(after(8761)).await.unwrap();
-    assert_eq!(removed, 1, "what was replaced long ago is over its retention too");
-    assert!(bench.store.load("acme", &[old.seq]).await.unwrap().is_empty());
-    // A run can be undone as long as what it ended is there.
-    assert_eq!(bench.writing.undo(&run.unwrap().id).await.unwrap(), 1);
-    assert!(bench.load(kept.seq).await.ended.is_none());
-    let (run, removed) = bench.writing.tidy(after(8762)).await.unwrap();
-    assert_eq!((run.unwrap().changed, removed), (1, 0));
-    assert_eq!(bench.writing.tidy(after(8763)).await.unwrap().1, 0, "it ended an hour ago");
-    let ended = bench.load(kept.seq).await.ended.unwrap();
-    assert_eq!(ended.why, End::Expired);
-    let later = after(8763).max(ended.at) + SignedDuration::from_hours(24 * 31);
-    assert_eq!(bench.writing.tidy(later).await.unwrap().1, 1);
-    assert!(bench.store.history("acme", &kept.unit).await.unwrap().is_empty());
-    assert_eq!(bench.store.counts(None).await.unwrap().versions, 0);
+    let years = Duration::from_secs(100 * 8760 * 3600);
+    for (grace, gone) in [(years, 0), (Duration::ZERO, 2)] {
+        let upkeep = UpkeepConfig { every: Duration::ZERO, grace, ..UpkeepConfig::default() };
+        let bench = Bench::with_upkeep(upkeep).await;
+        let uma = bench.user();
+        bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+        let kept = bench.stored(&uma, note("1", "Likes coffee in the morning.")).await;
+        let other = bench.stored(&bench.curator(), manual("1", "A rule of the house.")).await;
+        let late = kept.recorded + SignedDuration::from_hours(8761);
+        let (run, removed) = bench.writing.tidy(late).await.unwrap();
+        assert_eq!(removed, gone, "what was replaced is over its retention too");
+        // A run can be undone as long as what it ended is there.
+        let undone = bench.writing.undo(&run.unwrap().id).await.unwrap();
+        assert_eq!(undone, u64::from(gone == 0));
+        let left = bench.store.history("acme", &kept.unit).await.unwrap();
+        assert_eq!(left.len(), if gone == 0 { 2 } else { 0 });
+        assert!(bench.load(other.seq).await.ended.is_none());
+    }
 }

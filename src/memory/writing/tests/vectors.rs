@@ -119,7 +119,12 @@ async fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
     let cora = bench.curator();
     let refused = bench.stored(&cora, manual("1", "The unspeakable rule of the house.")).await;
     for number in 2..5 {
-        bench.stored(&cora, manual(&number.to_string(), &format!("Rule {number} of it."))).await;
+        bench
+            .stored(
+                &cora,
+                manual(&number.to_string(), &format!("Rule number {number} of the house.")),
+            )
+            .await;
     }
     let caught_up = async {
         while vectors(&bench).await < 3 || bench.load(refused.seq).await.remarks.is_empty() {
@@ -134,7 +139,7 @@ async fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
         let mut number = 10;
         loop {
             number += 1;
-            let rule = manual(&number.to_string(), &format!("Rule {number} of it."));
+            let rule = manual(&number.to_string(), &format!("Rule number {number} of the house."));
             if bench.put(&cora, rule).await.remarks.is_empty() {
                 return;
             }
