@@ -9,7 +9,6 @@ use switchboard::memory::{
     Ask, Chunk, Compare, Draft, Entity, Filter, Kind, Layer, Origin, Owned, Scope, Settlement,
     SqliteConfig, Stage, State, Store, StoreConfig, Trust, UnitId, Version, Write, open_store,
 };
-use tokio_util::task::TaskTracker;
 
 use super::data::{Asked, Files, OPEN, Row, TOP, Width};
 use crate::measure::{peak, resident};
