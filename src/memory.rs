@@ -51,8 +51,9 @@ pub use review::{Decision, Manner, Outcome, Pending};
 pub use rights::Rights;
 pub use scope::{Adjacent, Compare, Filter, Owned, Scope, Spot};
 pub use store::{
-    Ask, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError, Found,
-    Hit, Look, Looked, PostgresConfig, Receipt, Run, Settlement, SqliteConfig, Sslmode, Stage,
+    Ask, Backlog, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError,
+    Found, Hit, Look, Looked, PostgresConfig, Receipt, Rival, Run, Settlement, SqliteConfig, Sslmode,
+    Stage,
     Store, Vote, Write, open as open_store,
 };
 pub use unit::{

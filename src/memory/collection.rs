@@ -83,7 +83,9 @@ pub struct Collection {
     /// Time zone of dates and times without one, as an IANA name; default UTC.
     #[serde(default = "utc")]
     pub time_zone: String,
-    /// How long units are kept after they were recorded; default for ever.
+    /// How long versions are kept after they were recorded, also by a review that cut one; default for
+    /// ever. Upkeep ends those in use, and removes for ever what has ended for longer than
+    /// `memory.upkeep.grace`.
     #[serde(default, with = "optional")]
     pub retention: Option<Duration>,
     /// How long an unused unit stays out of the archive; default for ever.

@@ -50,7 +50,7 @@ pub(super) async fn open(
 ) -> Result<Memory, Error> {
     let config = &place.config;
     let context = Context::new(config.context.clone())?;
-    let (store, embedder) = tokio::join!(open_store(&config.store, &place.tasks), embedder(place));
+    let (store, embedder) = tokio::join!(open_store(&config.store), embedder(place));
     let store = store?;
     let recall = Recall::new(
         Arc::clone(&store),

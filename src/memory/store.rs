@@ -2,6 +2,8 @@
 //! shared one (PostgreSQL with pgvector). One set of tests holds both to it. It decides nothing about
 //! access, redaction or conflicts; it keeps what it is given, whole, or not at all.
 
+mod ask;
+mod error;
 mod look;
 mod mark;
 mod postgres;
@@ -15,14 +17,20 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tokio_util::task::TaskTracker;
 
+pub use ask::{Ask, Beside, Found, Hit};
+pub use error::Error;
 pub use look::{Look, Looked};
 pub use postgres::{Config as PostgresConfig, Sslmode};
 pub use sqlite::Config as SqliteConfig;
 
 use super::scope::Scope;
-use super::unit::{Draft, Ended, Entity, State, UnitId, Version};
+use super::unit::{Draft, Ended, State, UnitId, Version};
+
+/// Models of image vectors that one tenant can have: their names are the callers' own.
+const IMAGE_MODELS: i64 = 16;
+/// Places of a group that are looked at on each side of a version, in the scope or not.
+const BESIDE: i64 = 64;
 
 /// Where the memory is kept: the key `kind` names the store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,9 +48,8 @@ impl Default for Config {
     }
 }
 
-/// Opens the store that the configuration names; what it does in the background, it does under
-/// `tasks`.
-pub async fn open(config: &Config, _tasks: &TaskTracker) -> Result<Arc<dyn Store>, Error> {
+/// Opens the store that the configuration names.
+pub async fn open(config: &Config) -> Result<Arc<dyn Store>, Error> {
     match config {
         Config::Sqlite(config) => Ok(Arc::new(sqlite::Sqlite::open(config).await?)),
         Config::Postgresql(config) => Ok(Arc::new(postgres::Postgres::open(config).await?)),
@@ -156,64 +163,26 @@ pub struct Change {
     pub said: Option<Timestamp>,
 }
 
-/// One question to the layers. Each member that is there asks one layer.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ask {
-    /// The question, normalised, for the triggers.
-    pub trigger: Option<String>,
-    /// Entities that the question names; an empty kind matches each.
-    pub entities: Vec<Entity>,
-    /// Words for full text.
-    pub words: Option<String>,
-    /// A vector of the question, and the name of its model.
-    pub vector: Option<(String, Vec<f32>)>,
-    /// A vector for the images' own vectors, and the name of its model.
-    pub image: Option<(String, Vec<f32>)>,
-    /// A point whose nearest are asked for: latitude and longitude, and types of places.
-    pub nearest: Option<(f64, f64, Vec<String>)>,
-    /// Hits of each layer, at most.
+/// Which versions a new one is held against: those in use that hold at some time of an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rival {
+    /// Beginning of the interval; `None` for since ever.
+    pub from: Option<Timestamp>,
+    /// Its end, exclusive; `None` for never.
+    pub to: Option<Timestamp>,
+    /// A group whose versions are left out; empty for none.
+    pub but: String,
+    /// So many at most, those recorded last.
     pub limit: usize,
 }
 
-/// A hit of one layer.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
-    /// The version.
-    pub seq: i64,
-    /// The chunk; 0 for a layer that knows whole units.
-    pub ordinal: u32,
-    /// The layer's own score, higher is better: for a trigger 1 for an equal one, less for one whose
-    /// words the question contains; for an entity the number matched; for full text BM25, positive;
-    /// for vectors the cosine; for places the distance in metres, negative.
-    pub score: f64,
-}
-
-/// What each layer found; an error for a layer that does not work, while the others go on.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// By trigger.
-    pub trigger: Option<Result<Vec<Hit>, Error>>,
-    /// By entity.
-    pub entity: Option<Result<Vec<Hit>, Error>>,
-    /// By full text.
-    pub words: Option<Result<Vec<Hit>, Error>>,
-    /// By vector.
-    pub vector: Option<Result<Vec<Hit>, Error>>,
-    /// By image vector.
-    pub image: Option<Result<Vec<Hit>, Error>>,
-    /// By distance.
-    pub nearest: Option<Result<Vec<Hit>, Error>>,
-}
-
-/// A version that stands beside another in its group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beside {
-    /// The version that was asked about.
-    pub of: i64,
-    /// Its neighbour.
-    pub seq: i64,
-    /// Places between them in the order of the group, negative for one before; never 0.
-    pub distance: i32,
+/// How much waits to be worked on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Writes.
+    pub writes: u64,
+    /// Their bytes as they are kept.
+    pub bytes: u64,
 }
 
 /// One person's decision on a version that is held or quarantined.
@@ -280,66 +249,14 @@ pub struct Counts {
     pub bytes: u64,
 }
 
-/// Why a store does not do what it is asked for.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Error {
-    /// It cannot be opened.
-    #[error("cannot open the memory `{place}`: {reason}")]
-    Open {
-        /// The file, or the server without its password.
-        place: String,
-        /// What is wrong and how to mend it.
-        reason: String,
-    },
-    /// Another daemon has the file.
-    #[error(
-        "the memory `{place}` is in use by another daemon: give each its own `memory.store.path`"
-    )]
-    InUse {
-        /// The file.
-        place: String,
-    },
-    /// The file or a part of it cannot be read.
-    #[error("the memory `{place}` is damaged: {reason}")]
-    Damaged {
-        /// The file.
-        place: String,
-        /// What is wrong and how to mend it.
-        reason: String,
-    },
-    /// Nothing more can be written; what was there stays.
-    #[error("the memory cannot be written: {0}")]
-    Full(String),
-    /// The server does not answer.
-    #[error("the memory's server does not answer: {0}")]
-    Down(String),
-    /// The store was closed.
-    #[error("the memory is closed")]
-    Closed,
-    /// Vectors of another length than those of the same model before.
-    #[error("vectors of `{model}` have {expected} dimensions here, not {given}")]
-    Dimensions {
-        /// The model.
-        model: String,
-        /// What the store has.
-        expected: usize,
-        /// What was given.
-        given: usize,
-    },
-    /// This write cannot be kept, however often it is tried.
-    #[error("it cannot be kept: {0}")]
-    Unfit(String),
-    /// Anything else that its engine says.
-    #[error("the memory's store failed: {0}")]
-    Engine(String),
-}
-
 /// A store. Every method is one transaction, and may be called from many tasks at once. Times are kept
 /// in whole microseconds; what is finer is left off. No end lies before its version was recorded.
 #[async_trait::async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug {
     /// What it is, for logs and Stats: `sqlite` or `postgresql`.
     fn name(&self) -> &'static str;
+    /// Whether other daemons work on it too: what they do is seen only by asking.
+    fn is_shared(&self) -> bool;
 
     // Writes
 
@@ -349,6 +266,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn receipt(&self, tenant: &str, id: &str) -> Result<Option<Receipt>, Error>;
     /// Writes that wait, in the order of their arrival, beginning after those of this receipt.
     async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error>;
+    /// How much waits, whoever works on it.
+    async fn backlog(&self) -> Result<Backlog, Error>;
     /// Brings writes to their end; gives the `seq` of each version that was stored. One that was
     /// settled before is left as it is, and gives that version's. What it ends, ends in the instant in
     /// which the new version is recorded: one of the two is known at any time.
@@ -362,18 +281,20 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn history(&self, tenant: &str, unit: &UnitId) -> Result<Vec<Version>, Error>;
     /// The versions of one source id that have not ended, whatever their state.
     async fn of_source(&self, tenant: &str, draft: &Draft) -> Result<Vec<Version>, Error>;
-    /// Versions of a collection, not ended, with a fact of one of these entities and attributes.
+    /// Versions of a collection with a fact of one of these entities and attributes.
     async fn rivals(
         &self,
         (tenant, collection): (&str, &str),
         claims: &[(String, String)],
+        rival: &Rival,
     ) -> Result<Vec<Version>, Error>;
-    /// Versions of a collection, not ended, whose metadata `field` has the value: those of one
-    /// document, where the collection says which field names it.
+    /// Versions of a collection whose metadata `field` has the value: those of one document, where the
+    /// collection says which field names it.
     async fn alike(
         &self,
         (tenant, collection): (&str, &str),
         (field, value): (&str, &str),
+        rival: &Rival,
     ) -> Result<Vec<Version>, Error>;
     /// Versions of a collection, not ended, with this digest.
     async fn equal(
@@ -398,7 +319,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Asks the layers. What is outside the scope is left out before `limit` counts.
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error>;
     /// The neighbours of versions in their groups, at most `span` places away, inside the scope: in the
-    /// order of their positions, then of recording. What is outside the scope counts as no place.
+    /// order of their positions, then of recording. What is outside the scope counts as no place; no
+    /// more than 64 places are looked at on each side.
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error>;
     /// The words of chunks, in the order asked for.
     async fn texts(&self, chunks: &[(i64, u32)]) -> Result<Vec<String>, Error>;
@@ -428,7 +350,23 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error>;
     /// Removes every version of a unit and all that was made of it, for ever, on every axis; what its
     /// writers have waiting under its source id is refused.
+    /// What remarks of other units, their receipts and the journal of runs say of it goes too.
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;
+    /// Versions that ended before an instant, and either expired, or were recorded before the instant
+    /// that is named for their collection: tenant and `seq`, those that ended first.
+    async fn outlived(
+        &self,
+        ended: Timestamp,
+        recorded: &[(String, Timestamp)],
+        limit: usize,
+    ) -> Result<Vec<(String, i64)>, Error>;
+    /// Removes those of these versions that have ended, and all that was made of them, for ever; of a
+    /// unit that is gone with them also what erasing removes of other units. Answers how many.
+    async fn purge(&self, tenant: &str, seqs: &[i64]) -> Result<u64, Error>;
+    /// When upkeep of the whole memory was last done.
+    async fn tended(&self) -> Result<Option<Timestamp>, Error>;
+    /// Notes that it was done.
+    async fn tend(&self, at: Timestamp) -> Result<(), Error>;
     /// Versions that have not ended, of one tenant or of all, in these states (none for all), in the
     /// order of their `seq`, after this one; whatever their validity.
     async fn walk(
@@ -442,6 +380,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// of the collections `without` vectors.
     async fn bare(&self, model: &str, without: &[String], limit: usize)
     -> Result<Vec<Bare>, Error>;
+    /// Passes over chunks in what [`Store::bare`] answers for this model, until the store is opened
+    /// again: nothing makes a vector of them.
+    async fn pass_over(&self, model: &str, chunks: &[(i64, u32)]) -> Result<(), Error>;
     /// Keeps vectors of chunks that are still there.
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error>;
     /// How many chunks of versions that have not ended have no vector of this model, by tenant, but

@@ -1,5 +1,6 @@
 //! Keeps the memory in order: near duplicates merged, what expired ended, what is not used archived.
-//! A plan says what and why and changes nothing; a run of it can be undone.
+//! A plan says what and why and changes nothing; a run of it can be undone, until what it ended is
+//! removed for ever.
 
 mod likeness;
 mod survey;
@@ -20,6 +21,12 @@ use survey::Survey;
 
 /// Versions that are read at a time.
 const PAGE: usize = 500;
+/// Versions that are removed at a time, so that writes do not wait for long.
+const PIECE: usize = 100;
+/// Time from the start to the first look at whether upkeep is due, and between two looks at most: it
+/// may be another daemon that does it.
+const SOON: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_secs(3600);
 /// Runs that are looked through for one to undo.
 const RUNS: usize = 10_000;
 
@@ -27,7 +34,7 @@ const RUNS: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Time between two runs; default 24 h; 0 s for none but by command.
+    /// Time between two runs, counted over restarts; default 24 h; 0 s for none but by command.
     #[serde(with = "duration")]
     pub every: Duration,
     /// Share of their text that two units have in common to be near duplicates, above 0.8 to 1;
@@ -40,6 +47,10 @@ pub struct Config {
     /// was stored stays; only asking for that receipt finds none any more.
     #[serde(with = "duration")]
     pub receipts: Duration,
+    /// How long what expired is kept, so that the run can be undone, before it is removed for ever with
+    /// its text and vectors; default 30 days (720 h).
+    #[serde(with = "duration")]
+    pub grace: Duration,
 }
 
 impl Default for Config {
@@ -49,6 +60,7 @@ impl Default for Config {
             similarity: 0.97,
             rejected: Duration::from_secs(90 * 24 * 3600),
             receipts: Duration::from_secs(7 * 24 * 3600),
+            grace: Duration::from_secs(30 * 24 * 3600),
         }
     }
 }
@@ -264,37 +276,94 @@ fn change(version: &Version, item: &Item, now: Timestamp) -> Change {
 
 /// Runs upkeep on time, until it is stopped.
 pub(super) async fn run(writing: Writing) {
-    let (stop, every) = (writing.parts().stop.clone(), writing.parts().upkeep.every);
-    if every.is_zero() {
+    let stop = writing.parts().stop.clone();
+    if writing.parts().upkeep.every.is_zero() {
         return;
     }
+    let mut pause = SOON;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(every) => {}
+            () = tokio::time::sleep(pause) => {}
         }
-        let done = tokio::select! {
+        pause = tokio::select! {
             () = stop.cancelled() => return,
-            done = once(&writing) => done,
+            pause = on_time(&writing) => pause,
         };
-        let outcome = if done.is_ok() { "done" } else { "failed" };
-        metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome)
-            .increment(1);
-        match done {
-            Ok(runs) if runs.is_empty() => tracing::info!("memory upkeep found nothing to do"),
-            Ok(runs) => {
-                for Run { id, tenant, summary, .. } in runs {
-                    tracing::info!(run = id, tenant, did = summary, "memory upkeep");
-                }
-            }
-            Err(error) => tracing::warn!(%error, "memory upkeep failed"),
-        }
     }
 }
 
-async fn once(writing: &Writing) -> Result<Vec<Run>, Error> {
-    let removed = writing.forget_receipts().await?;
-    tracing::debug!(removed, "receipts were removed");
-    let plan = writing.plan(None).await?;
-    writing.apply(&plan).await
+/// Runs upkeep where it is due; gives the time until the next look.
+async fn on_time(writing: &Writing) -> Duration {
+    match writing.due(Timestamp::now()).await {
+        Ok(Duration::ZERO) => {}
+        Ok(wait) => return wait.min(LOOK),
+        Err(error) => {
+            tracing::warn!(%error, "whether memory upkeep is due cannot be told");
+            return LOOK;
+        }
+    }
+    let done = writing.tidy(Timestamp::now()).await;
+    let outcome = if done.is_ok() { "done" } else { "failed" };
+    metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome).increment(1);
+    match done {
+        Ok((runs, removed)) => {
+            for Run { id, tenant, summary, .. } in runs {
+                tracing::info!(run = id, tenant, did = summary, "memory upkeep");
+            }
+            tracing::info!(removed, "memory upkeep is done");
+        }
+        Err(error) => tracing::warn!(%error, "memory upkeep failed"),
+    }
+    LOOK
+}
+
+impl Writing {
+    /// Time until upkeep is due.
+    pub(super) async fn due(&self, now: Timestamp) -> Result<Duration, Error> {
+        let every = self.parts().upkeep.every;
+        // A clock that was put back makes nothing wait.
+        let last = self.store().tended().await?.filter(|last| *last <= now);
+        let since = last.and_then(|last| Duration::try_from(now.duration_since(last)).ok());
+        Ok(since.map_or(Duration::ZERO, |since| every.saturating_sub(since)))
+    }
+
+    /// All of upkeep, noted where it came to its end; gives the runs, and the number of versions that
+    /// were removed for ever.
+    pub(super) async fn tidy(&self, now: Timestamp) -> Result<(Vec<Run>, u64), Error> {
+        self.forget_receipts().await?;
+        let runs = self.apply(&self.plan_at(None, now).await?).await?;
+        let removed = self.purge(now).await?;
+        self.store().tend(now).await?;
+        Ok((runs, removed))
+    }
+
+    /// Removes for ever what expired longer ago than the time of grace, and what ended before that and
+    /// is older than its collection's retention.
+    async fn purge(&self, now: Timestamp) -> Result<u64, Error> {
+        let before = |span: Duration| now.checked_sub(span).unwrap_or(Timestamp::MIN);
+        let ended = before(self.parts().upkeep.grace);
+        let collections = self.collections();
+        let kept = collections.iter().filter_map(|one| Some((&one.name, one.retention?)));
+        let recorded: Vec<(String, Timestamp)> =
+            kept.map(|(name, retention)| (name.clone(), before(retention))).collect();
+        let mut removed = 0;
+        loop {
+            let page = self.store().outlived(ended, &recorded, PIECE).await?;
+            let mut by_tenant: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+            page.into_iter()
+                .for_each(|(tenant, seq)| by_tenant.entry(tenant).or_default().push(seq));
+            let mut gone = 0;
+            for (tenant, seqs) in by_tenant {
+                let _order = self.order().await;
+                gone += self.store().purge(&tenant, &seqs).await?;
+            }
+            metrics::counter!("switchboard_memory_upkeep_total", "work" => "remove")
+                .increment(gone);
+            removed += gone;
+            if gone == 0 {
+                return Ok(removed);
+            }
+        }
+    }
 }

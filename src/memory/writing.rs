@@ -43,6 +43,10 @@ use vectors::Vectors;
 
 pub(super) use settle::{active, end, nothing};
 
+/// Between two looks at a write that another daemon may work on: first and longest.
+const ASK: Duration = Duration::from_millis(25);
+const RARELY: Duration = Duration::from_millis(400);
+
 /// How much may wait, and how it is worked off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -250,21 +254,29 @@ impl Writing {
 }
 
 impl Inner {
-    /// The receipt of a write once it has come to its last stage, or how far it is at `until`.
+    /// The receipt of a write once it has come to its last stage, or how far it is at `until`. Where
+    /// another daemon may work on it, nobody tells this one: it asks.
     async fn watch(
         &self,
         receipt: &Receipt,
         until: tokio::time::Instant,
     ) -> Result<Option<Receipt>, Error> {
-        let mut changes = self.settled.subscribe();
+        let shared = self.parts.store.is_shared();
+        let (mut changes, mut pause) = (self.settled.subscribe(), ASK);
         loop {
             changes.borrow_and_update();
             let now = self.parts.store.receipt(&receipt.tenant, &receipt.id).await?;
-            if now.as_ref().is_none_or(|now| now.stage != Stage::Accepted) {
+            let late = tokio::time::Instant::now() >= until;
+            if late || now.as_ref().is_none_or(|now| now.stage != Stage::Accepted) {
                 return Ok(now);
             }
-            let changed = tokio::time::timeout_at(until, changes.changed()).await;
-            if !matches!(changed, Ok(Ok(()))) {
+            let mut next = until;
+            if shared {
+                next = next.min(tokio::time::Instant::now() + pause);
+                pause = (pause * 2).min(RARELY);
+            }
+            let changed = tokio::time::timeout_at(next, changes.changed()).await;
+            if matches!(changed, Ok(Err(_))) {
                 return Ok(now);
             }
         }

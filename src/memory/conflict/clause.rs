@@ -15,6 +15,8 @@ use super::number::{self, Day};
 const CLAUSES: usize = 96;
 /// Bytes of a text that are read.
 const BYTES: usize = 32 << 10;
+/// Bytes before a number in which what names it is looked for.
+const NAME: usize = 64;
 /// Seconds of a month, on average.
 const MONTH: f64 = 2_629_746.0;
 /// Marks that stand for phrases of bounds.
@@ -254,7 +256,10 @@ impl Reader {
             self.clause.words.insert(code.as_str().to_owned());
             return code.end();
         }
-        if NAMED.as_ref().is_some_and(|rule| rule.is_match(before)) {
+        // What names a number stands right before it; a long clause is not searched again for each.
+        let near = before.ceil_char_boundary(before.len().saturating_sub(NAME));
+        let near = before.get(near..).unwrap_or_default();
+        if NAMED.as_ref().is_some_and(|rule| rule.is_match(near)) {
             self.clause.words.insert(format!("#{value}"));
             return length;
         }

@@ -2,7 +2,9 @@
 //! they use the same words, but for a modifier that changes nothing: what one says more makes it
 //! another statement, and so does a condition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::clause::{Bound, Clause, Quantity, clauses, words};
 use super::lexicon::{is_dated, is_neutral};
@@ -13,6 +15,14 @@ const SAME: f64 = 0.005;
 const NEARLY: f64 = 0.1;
 /// The same between days and months.
 const CALENDAR: f64 = 0.04;
+
+/// Pairs of clauses of two texts that are compared; what is left is taken for no contradiction.
+const COMPARED: usize = 1 << 14;
+/// Readings that are kept: the writes of a batch are held against the same few units.
+const READINGS: usize = 256;
+
+static KEEPER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+static KEPT: LazyLock<Mutex<HashMap<u64, Arc<Reading>>>> = LazyLock::new(Mutex::default);
 
 /// The statements in the text of a unit.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,23 +44,68 @@ impl Reading {
         self.clauses.is_empty()
     }
 
+    /// The reading of a draft, kept for the next that is held against the same.
+    fn kept(draft: &Draft) -> Arc<Self> {
+        let key = KEEPER.hash_one((&draft.text, &draft.value));
+        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&key) {
+            return Arc::clone(known);
+        }
+        let read = Arc::new(Self::of(draft));
+        let mut all = kept();
+        if all.len() >= READINGS {
+            all.clear();
+        }
+        all.insert(key, Arc::clone(&read));
+        read
+    }
+
     /// In what the text of `two` contradicts this reading, of `one`.
     pub(super) fn against(&self, one: &Draft, two: &Draft) -> Option<String> {
-        let other = Self::of(two);
+        let other = Self::kept(two);
         let context = context(one, two);
+        let (ours, theirs) =
+            (by_subject(&self.clauses, &context), by_subject(&other.clauses, &context));
+        let mut looks = COMPARED;
         for left in &self.clauses {
-            for right in &other.clauses {
+            let subject = subject(left, &context);
+            let Some(others) = theirs.get(&subject) else { continue };
+            let own = ours.get(&subject).map(Vec::as_slice).unwrap_or_default();
+            looks = looks.checked_sub(others.len() * 2)?;
+            // A text that says both is not held against one of them.
+            if others.iter().any(|more| agrees(left, more, &context)) {
+                continue;
+            }
+            for right in others {
                 let Some(what) = clash(left, right, &context) else { continue };
-                // A text that says both is not held against one of them.
-                let settled = other.clauses.iter().any(|more| agrees(left, more, &context))
-                    || self.clauses.iter().any(|more| agrees(right, more, &context));
-                if !settled {
+                looks = looks.checked_sub(own.len())?;
+                if !own.iter().any(|more| agrees(right, more, &context)) {
                     return Some(format!("{what}: `{}` here, `{}` there", left.text, right.text));
                 }
             }
         }
         None
     }
+}
+
+/// What a clause is about: whether it holds always, and its words but for those that both speak of
+/// anyway and modifiers. Only clauses about the same can be compared.
+type Subject<'c> = (bool, Vec<&'c str>);
+
+fn subject<'c>(clause: &'c Clause, context: &BTreeSet<String>) -> Subject<'c> {
+    let words = clause.words.iter().map(String::as_str);
+    (clause.when, words.filter(|word| !context.contains(*word) && !is_neutral(word)).collect())
+}
+
+fn by_subject<'c>(
+    clauses: &'c [Clause],
+    context: &BTreeSet<String>,
+) -> HashMap<Subject<'c>, Vec<&'c Clause>> {
+    let mut all: HashMap<Subject<'c>, Vec<&'c Clause>> = HashMap::new();
+    for clause in clauses {
+        all.entry(subject(clause, context)).or_default().push(clause);
+    }
+    all
 }
 
 /// Words that both speak of anyway: titles and entities.

@@ -281,7 +281,8 @@ fn argument(name: &'static str, wrong: &instant::Unread) -> Error {
     Fault::Argument { name, reason: wrong.to_string() }.into()
 }
 
-/// What was done by the caller's deadline, or that it was not.
+/// What was read by the caller's deadline, or that it was not. Never around what changes something: it
+/// would be cut in two, and recorded as if nothing of it had been done.
 pub(super) async fn in_time<T>(
     visit: &Visit,
     work: impl Future<Output = Result<T, Error>>,
@@ -290,6 +291,14 @@ pub(super) async fn in_time<T>(
         None => work.await,
         Some(remaining) => tokio::time::timeout(remaining, work).await.unwrap_or(Err(Error::Late)),
     }
+}
+
+/// Whether the caller still waits; what changes something is not begun for one that does not.
+pub(super) fn still(visit: &Visit) -> Result<(), Error> {
+    if visit.remaining().is_some_and(|remaining| remaining.is_zero()) {
+        return Err(Error::Late);
+    }
+    Ok(())
 }
 
 /// What the record says that was given out.

@@ -52,6 +52,9 @@ impl Error {
 
     /// The code of the record.
     pub(super) fn code(&self) -> Code {
+        if let Some(StoreError::Busy(_)) = self.store() {
+            return Code::RateLimited;
+        }
         match self {
             Self::Off(_) | Self::Unavailable(_) | Self::Unrecorded(_) => Code::Internal,
             Self::Denied(_) => Code::PolicyDenied,
@@ -72,7 +75,7 @@ pub(super) fn code(fault: &fault::Error) -> Code {
         Error::Refused(_) | Error::Argument { .. } => Code::SchemaValidationError,
         Error::Unknown { .. } | Error::Forbidden(_) => Code::PolicyDenied,
         Error::Known { .. } => Code::DuplicateCall,
-        Error::Busy { .. } => Code::RateLimited,
+        Error::Busy { .. } | Error::Store(StoreError::Busy(_)) => Code::RateLimited,
         Error::State(_) | Error::Store(_) => Code::ExecutionError,
     }
 }

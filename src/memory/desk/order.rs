@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::ask::in_time;
+use super::ask::{in_time, still};
 use super::{Answered, Desk, Error, Visit};
 use crate::mask;
 use crate::memory::{Decision, Item, Outcome, Pending, Run};
@@ -65,8 +65,11 @@ impl Desk {
         });
         let wish = Wish::Review { collections: &[], decide: true };
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
-        let decided = async { Ok(memory.decide(&permit, evidence, decision).await?) };
-        let decided = in_time(visit, decided).await;
+        let decided = async {
+            still(visit)?;
+            Ok(memory.decide(&permit, evidence, decision).await?)
+        };
+        let decided = decided.await;
         self.finish(
             visit,
             (&permit, &told),
@@ -88,20 +91,27 @@ impl Desk {
             json!({ "collections": collections, "what": mask::text(&format!("{upkeep:?}")) });
         let wish = Wish::Consolidate { collections, apply };
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
-        let done = in_time(visit, async {
+        let done = async {
+            still(visit)?;
             let mut done = UpkeepDone::default();
             match upkeep {
-                Upkeep::DryRun => done.items = memory.plan(&permit).await?.items,
+                Upkeep::DryRun => {
+                    let plan = async { Ok(memory.plan(&permit).await?) };
+                    done.items = in_time(visit, plan).await?.items;
+                }
                 Upkeep::Apply => {
                     let plan = memory.plan(&permit).await?;
                     done.runs = memory.apply(&permit, &plan).await?;
                     done.items = plan.items;
                 }
                 Upkeep::Undo(run) => done.undone = memory.undo(&permit, &run).await?,
-                Upkeep::Runs(limit) => done.runs = memory.runs(&permit, limit).await?,
+                Upkeep::Runs(limit) => {
+                    let runs = async { Ok(memory.runs(&permit, limit).await?) };
+                    done.runs = in_time(visit, runs).await?;
+                }
             }
             Ok(done)
-        });
+        };
         let done = done.await;
         self.finish(visit, (&permit, &told), done, |done| {
             json!({

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::ask::in_time;
+use super::ask::still;
 use super::error::code;
 use super::record::{Given, digest};
 use super::{Answered, Desk, Error, Visit};
@@ -108,10 +108,11 @@ impl Desk {
             }),
         };
         let (memory, permit) = self.admit(visit, &Wish::Forget { erase }, &told).await?;
-        let forgotten = in_time(visit, async {
+        let forgotten = async {
+            still(visit)?;
             let (unit, versions) = memory.forget(&permit, &which, erase).await?;
             Ok((unit.map(|unit| unit.to_string()).unwrap_or_default(), versions))
-        });
+        };
         let forgotten = forgotten.await;
         self.finish(
             visit,

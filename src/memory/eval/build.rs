@@ -154,7 +154,7 @@ impl Site {
     ) -> Result<Self, Error> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let file = SqliteConfig { path: folder.join("memory.db"), ..SqliteConfig::default() };
-        let store = open_store(&StoreConfig::Sqlite(file), &tasks).await?;
+        let store = open_store(&StoreConfig::Sqlite(file)).await?;
         let rights = everything(&collections);
         let collections = Arc::new(ArcSwap::from_pointee(collections));
         let parts = Parts {

@@ -4,9 +4,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use jiff::SignedDuration;
+
 use super::Recall;
 use super::trace::Notes;
+use crate::memory::store::Rival;
 use crate::memory::{Collections, Recollection, Scope, Sense, Spot, State, Values, Version};
+
+/// Versions of a collection that are looked at for what overtook those that were found.
+const OVERTAKING: usize = 1000;
 
 /// Which fact of which collection.
 type Claim = (String, String, String);
@@ -52,9 +58,12 @@ impl Recall {
         }
         let mut known: HashMap<i64, Version> =
             found.iter().map(|one| (one.version.seq, one.version.clone())).collect();
+        let next = scope.as_of.saturating_add(SignedDuration::from_micros(1)).ok();
+        let rival =
+            Rival { from: Some(scope.as_of), to: next, but: String::new(), limit: OVERTAKING };
         for (collection, claims) in wanted {
             let claims: Vec<(String, String)> = claims.into_iter().collect();
-            match self.store.rivals((&scope.tenant, &collection), &claims).await {
+            match self.store.rivals((&scope.tenant, &collection), &claims, &rival).await {
                 Ok(rivals) => known.extend(
                     rivals.into_iter().filter(|one| inside(scope, one)).map(|one| (one.seq, one)),
                 ),

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Change;
 use crate::memory::unit::{Ended, State, UnitId};
 
+/// Stands in the place of a remark that told something of a unit that was erased.
+const ERASED: &str = "it was marked beside a unit that has been erased since";
+
 /// All that can change of a version, as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Mark {
@@ -33,7 +36,26 @@ impl Mark {
                 self.conflicts.push(unit.clone());
             }
         }
-        self.remarks.extend(change.remarks.iter().cloned());
+        for remark in &change.remarks {
+            if !self.remarks.contains(remark) {
+                self.remarks.push(remark.clone());
+            }
+        }
+    }
+
+    /// Says nothing more of a unit.
+    pub(super) fn forget(&mut self, unit: &UnitId) {
+        self.conflicts.retain(|other| other != unit);
+        forget(&mut self.remarks, unit);
+    }
+}
+
+/// Takes out of remarks what they tell of a unit: a line that names it may quote it.
+pub(super) fn forget(remarks: &mut [String], unit: &UnitId) {
+    for remark in remarks {
+        if remark.contains(unit.as_str()) {
+            ERASED.clone_into(remark);
+        }
     }
 }
 

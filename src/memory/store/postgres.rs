@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Ask, Bare, Beside, Change, Counts, Error, Found, Receipt, Run, Settlement, Store, Vote, Write,
+    Ask, Backlog, Bare, Beside, Change, Counts, Error, Found, Receipt, Rival, Run, Settlement,
+    Store, Vote, Write,
 };
 use crate::memory::scope::Scope;
 use crate::memory::unit::{Draft, State, UnitId, Version};
@@ -18,6 +19,7 @@ mod link;
 mod models;
 mod password;
 mod places;
+mod purge;
 mod query;
 mod row;
 mod schema;
@@ -51,8 +53,8 @@ impl Postgres {
         Ok(Self { link: Link::open(config).await? })
     }
 
-    /// Gives an answer, or says that the server is silent: the server ends what lasts too long itself,
-    /// this is for one that is gone.
+    /// Gives an answer, or says that there is none in time: the server ends a statement that lasts too
+    /// long itself. It is down only where it does not answer a small question either.
     async fn bounded<T>(
         &self,
         work: impl Future<Output = Result<T, Error>> + Send,
@@ -67,6 +69,9 @@ impl Postgres {
     ) -> Result<T, Error> {
         match tokio::time::timeout(patience, work).await {
             Ok(done) => done,
+            Err(_late) if self.link.answers().await => {
+                Err(Error::Busy(format!("its server gave no answer within {patience:?}")))
+            }
             Err(_late) => Err(Error::Down(format!("no answer within {patience:?}"))),
         }
     }
@@ -77,6 +82,9 @@ impl Store for Postgres {
     fn name(&self) -> &'static str {
         "postgresql"
     }
+    fn is_shared(&self) -> bool {
+        true
+    }
 
     async fn accept(&self, writes: Vec<Write>) -> Result<(), Error> {
         self.bounded(writes::accept(&self.link, &writes)).await
@@ -86,6 +94,9 @@ impl Store for Postgres {
     }
     async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error> {
         self.bounded(writes::waiting(&self.link, after, limit)).await
+    }
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        self.bounded(writes::backlog(&self.link)).await
     }
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
         self.bounded(Box::pin(settle::settle(&self.link, settlements))).await
@@ -104,11 +115,17 @@ impl Store for Postgres {
         &self,
         of: (&str, &str),
         claims: &[(String, String)],
+        rival: &Rival,
     ) -> Result<Vec<Version>, Error> {
-        self.bounded(versions::rivals(&self.link, of, claims)).await
+        self.bounded(versions::rivals(&self.link, of, claims, rival)).await
     }
-    async fn alike(&self, of: (&str, &str), field: (&str, &str)) -> Result<Vec<Version>, Error> {
-        self.bounded(versions::alike(&self.link, of, field)).await
+    async fn alike(
+        &self,
+        of: (&str, &str),
+        field: (&str, &str),
+        rival: &Rival,
+    ) -> Result<Vec<Version>, Error> {
+        self.bounded(versions::alike(&self.link, of, field, rival)).await
     }
     async fn equal(&self, of: (&str, &str), digest: &str) -> Result<Vec<Version>, Error> {
         self.bounded(versions::equal(&self.link, of, digest)).await
@@ -159,6 +176,23 @@ impl Store for Postgres {
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         self.bounded(upkeep::erase(&self.link, tenant, unit)).await
     }
+    async fn outlived(
+        &self,
+        ended: Timestamp,
+        recorded: &[(String, Timestamp)],
+        limit: usize,
+    ) -> Result<Vec<(String, i64)>, Error> {
+        self.bounded(purge::outlived(&self.link, ended, recorded, limit)).await
+    }
+    async fn purge(&self, tenant: &str, seqs: &[i64]) -> Result<u64, Error> {
+        self.bounded(purge::purge(&self.link, tenant, seqs)).await
+    }
+    async fn tended(&self) -> Result<Option<Timestamp>, Error> {
+        self.bounded(purge::tended(&self.link)).await
+    }
+    async fn tend(&self, at: Timestamp) -> Result<(), Error> {
+        self.bounded(purge::tend(&self.link, at)).await
+    }
     async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error> {
         self.bounded(upkeep::votes(&self.link, tenant, seq)).await
     }
@@ -178,6 +212,10 @@ impl Store for Postgres {
         limit: usize,
     ) -> Result<Vec<Bare>, Error> {
         self.bounded(models::bare(&self.link, (model, without), limit)).await
+    }
+    async fn pass_over(&self, model: &str, chunks: &[(i64, u32)]) -> Result<(), Error> {
+        self.link.pass_over(model, chunks);
+        Ok(())
     }
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error> {
         self.bounded(models::embed(&self.link, model, vectors)).await

@@ -11,7 +11,10 @@ mod entry;
 mod fault;
 mod file;
 mod load;
+mod log;
+mod models;
 mod postings;
+mod purge;
 mod read;
 mod rows;
 mod search;
@@ -27,7 +30,7 @@ mod upkeep;
 mod vectors;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +77,8 @@ pub(super) struct Sqlite {
     readers: Arc<Readers>,
     closed: AtomicBool,
     bare: Mutex<BareFrom>,
+    /// Whether the log still has what was erased.
+    owed: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Sqlite {
@@ -88,13 +93,15 @@ struct BareFrom {
     chunks: HashMap<String, i64>,
     /// How often it was forgotten: what was read before holds no more.
     forgotten: u64,
+    /// By model: chunks that are passed over.
+    passed: HashMap<String, Arc<HashSet<i64>>>,
 }
 
 /// Connections that read; each serves one question at a time.
 struct Readers {
     all: u32,
     idle: Mutex<Vec<Connection>>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
 }
 
 impl Sqlite {
@@ -108,6 +115,8 @@ impl Sqlite {
     fn open_now(config: &Config) -> Result<Self, Error> {
         let path = config.path.clone();
         let (connection, lock) = file::open(config)?;
+        // What was erased before a kill is still in it.
+        log::write_back(&connection, "TRUNCATE");
         let clock = connection
             .query_row("SELECT seq, recorded FROM clock", [], |row| {
                 Ok(Clock { seq: row.get(0)?, recorded: row.get(1)? })
@@ -119,7 +128,10 @@ impl Sqlite {
         let (orders, queue) = mpsc::channel(QUEUE);
         let (stop, stopped) = blocking::channel();
         let (own, weak) = (path.clone(), orders.downgrade());
-        let thread = start("memory-upkeep", &path, move || upkeep::tend(&own, &weak, &stopped))?;
+        let owed = Arc::new(AtomicBool::new(false));
+        let debt = Arc::clone(&owed);
+        let tend = move || upkeep::tend(&own, &weak, (&stopped, &debt));
+        let thread = start("memory-upkeep", &path, tend)?;
         let upkeep = Upkeep { stop, thread };
         let desk = Desk {
             connection,
@@ -131,7 +143,7 @@ impl Sqlite {
         };
         start("memory", &path, move || writer::run(desk, queue, upkeep))?;
         let (closed, bare) = (AtomicBool::new(false), Mutex::default());
-        Ok(Self { path, orders, shelves, readers, closed, bare })
+        Ok(Self { path, orders, shelves, readers, closed, bare, owed })
     }
 
     /// Has the writer do something in one transaction.
@@ -158,8 +170,11 @@ impl Sqlite {
         }
         let (readers, shelves) = (Arc::clone(&self.readers), self.shelves.clone());
         let path = self.path.clone();
-        let turn = self.readers.turns.acquire().await.map_err(|_closed| Error::Closed)?;
+        let turns = Arc::clone(&self.readers.turns);
+        let turn = turns.acquire_owned().await.map_err(|_closed| Error::Closed)?;
         let read = tokio::task::spawn_blocking(move || {
+            // Held until the thread is done, also where nobody waits for it any more.
+            let _turn = turn;
             let connection = readers.take();
             let connection = match connection {
                 Some(connection) => connection,
@@ -170,9 +185,7 @@ impl Sqlite {
             readers.give(connection);
             result
         });
-        let result = read.await.map_err(|_cancelled| Error::Closed)?;
-        drop(turn);
-        result
+        read.await.map_err(|_cancelled| Error::Closed)?
     }
 
     fn look_again_for_bare(&self) {
@@ -186,7 +199,7 @@ impl Readers {
     fn open(path: &Path) -> Result<Self, Error> {
         let all = thread::available_parallelism().map_or(2, NonZero::get).clamp(2, READERS);
         let idle = (0..all).map(|_| file::open_reader(path)).collect::<Result<_, _>>()?;
-        let turns = Semaphore::new(all);
+        let turns = Arc::new(Semaphore::new(all));
         Ok(Self { all: u32::try_from(all).unwrap_or(u32::MAX), idle: Mutex::new(idle), turns })
     }
 

@@ -30,6 +30,7 @@ impl Writing {
         let (suspicions, chunks) = (Vec::new(), Vec::new());
         let marks = conflict::marks(&write.draft, &collection);
         let one = Prepared { write, ruling, collection, suspicions, chunks, reading, marks };
+        let one = Arc::new(one);
         let known = lookup(self.store(), std::slice::from_ref(&one), self.now()).await?;
         let known = known.into_iter().next().unwrap_or_default();
         Ok(clashes(&one, &known, version))
@@ -42,7 +43,7 @@ impl Writing {
             .iter()
             .map(|write| {
                 let collection = collections.get(&write.draft.collection)?;
-                prepare(write.clone(), Arc::clone(collection))
+                prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
             })
             .collect();
         let Some(prepared) = prepared else {

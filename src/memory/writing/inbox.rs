@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::Config;
 use crate::memory::fault::Error;
-use crate::memory::store::{Store, Write};
+use crate::memory::store::{Backlog, Store, Write};
 use crate::memory::unit::Draft;
 
 /// Writes that are read at a time when the inbox is counted.
@@ -107,6 +107,15 @@ impl Inbox {
         if writes == 0 && load.taken == quiet.taken {
             (load.writes, load.bytes) = (0, 0);
         }
+        drop(load);
+        self.report();
+    }
+
+    /// Counts what the store has, where others settle what this daemon took and take what it settles. It
+    /// is asked again and again, so that what is on its way just now counts the next time.
+    pub(super) fn follow(&self, backlog: Backlog) {
+        let mut load = self.load();
+        (load.writes, load.bytes) = (backlog.writes, backlog.bytes);
         drop(load);
         self.report();
     }

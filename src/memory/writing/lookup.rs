@@ -1,6 +1,8 @@
 //! What the store knows that bears on a write: versions of its source id, equal ones, those it may
 //! contradict, and the one it supersedes.
 
+use std::sync::Arc;
+
 use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,13 +10,15 @@ use super::prepare::Prepared;
 use crate::memory::collection::Share;
 use crate::memory::conflict;
 use crate::memory::scope::{Owned, Scope};
-use crate::memory::store::{Ask, Error, Look, Looked, Store};
+use crate::memory::store::{Ask, Error, Look, Looked, Rival, Store};
 use crate::memory::unit::{Draft, Kind, Layer, State, Version};
 
-/// Versions that are looked at for statements against a text.
+/// Versions that are looked at for statements against a text, at each date and in all.
 const KIN: usize = 32;
 /// Writes that are looked up further at once.
 const AT_ONCE: usize = 8;
+/// Versions that a write is held against because of its facts, or of its document.
+const RIVALS: usize = 64;
 
 /// Versions that bear on a write; none has ended.
 #[derive(Debug, Default)]
@@ -32,23 +36,36 @@ pub(super) struct Known {
 /// Asks the store, for each of a batch.
 pub(super) async fn lookup(
     store: &dyn Store,
-    batch: &[Prepared],
+    batch: &[Arc<Prepared>],
     now: Timestamp,
 ) -> Result<Vec<Known>, Error> {
-    let looks: Vec<Look> = batch.iter().map(|one| look(one, now)).collect();
+    look(store, batch, Some(now)).await
+}
+
+/// The same without those that they may contradict, which take their time.
+pub(super) async fn own(store: &dyn Store, batch: &[Arc<Prepared>]) -> Result<Vec<Known>, Error> {
+    look(store, batch, None).await
+}
+
+async fn look(
+    store: &dyn Store,
+    batch: &[Arc<Prepared>],
+    now: Option<Timestamp>,
+) -> Result<Vec<Known>, Error> {
+    let looks: Vec<Look> = batch.iter().map(|one| asked(one, now)).collect();
     let looked = store.look(&looks).await?;
     let mut looked = batch.iter().zip(looked);
     let mut known = Vec::with_capacity(batch.len());
     while known.len() < batch.len() {
         let some = looked.by_ref().take(AT_ONCE);
-        let some = some.map(|(one, looked)| complete(store, one, looked));
+        let some = some.map(|(one, looked)| complete(store, one, looked, now.is_some()));
         known.extend(try_join_all(some).await?);
     }
     Ok(known)
 }
 
 /// What is asked for every write.
-fn look(one: &Prepared, now: Timestamp) -> Look {
+fn asked(one: &Prepared, now: Option<Timestamp>) -> Look {
     let draft = &one.write.draft;
     let known = Draft::new(&draft.collection, &draft.source, &draft.source_id, draft.kind);
     let alone = draft.group.is_empty();
@@ -56,12 +73,17 @@ fn look(one: &Prepared, now: Timestamp) -> Look {
         tenant: one.write.tenant.clone(),
         draft: known,
         digest: alone.then(|| one.ruling.digest.clone()),
-        kin: if one.ruling.amend.is_some() { Vec::new() } else { kin(one, now) },
+        kin: now.map(|now| kin(one, now)).unwrap_or_default(),
     }
 }
 
 /// Asks for what only some writes have, and keeps what may count.
-async fn complete(store: &dyn Store, one: &Prepared, looked: Looked) -> Result<Known, Error> {
+async fn complete(
+    store: &dyn Store,
+    one: &Prepared,
+    looked: Looked,
+    against: bool,
+) -> Result<Known, Error> {
     let (tenant, draft) = (one.write.tenant.as_str(), &one.write.draft);
     if let Some(amend) = &one.ruling.amend {
         let replaced = store.load(tenant, &[amend.seq]).await?;
@@ -69,7 +91,7 @@ async fn complete(store: &dyn Store, one: &Prepared, looked: Looked) -> Result<K
     }
     let alone = one.collection.share == Share::Caller;
     let own = |version: &Version| !alone || version.owner == one.write.caller;
-    let Looked { same: of_source, equal, kin } = looked;
+    let Looked { same: of_source, equal, mut kin } = looked;
     let mut known = Known { same: of_source, equal, ..Known::default() };
     known.same.retain(|version| same(version, one));
     known.equal.retain(|version| own(version) && !same(version, one));
@@ -77,8 +99,11 @@ async fn complete(store: &dyn Store, one: &Prepared, looked: Looked) -> Result<K
         known.replaced = store.history(tenant, unit).await?;
         known.replaced.retain(|version| version.ended.is_none());
     }
-    known.rivals = rivals(store, one).await?;
-    known.rivals.extend(kin);
+    if against {
+        known.rivals = rivals(store, one).await?;
+        // Those recorded last.
+        known.rivals.extend(kin.drain(kin.len().saturating_sub(KIN)..));
+    }
     known.rivals.retain(|version| {
         own(version)
             && version.state == State::Active
@@ -103,12 +128,16 @@ async fn rivals(store: &dyn Store, one: &Prepared) -> Result<Vec<Version>, Error
     let draft = &one.write.draft;
     let place = (one.write.tenant.as_str(), draft.collection.as_str());
     let mut found = Vec::new();
+    let (from, to) = (one.ruling.valid_from, one.ruling.valid_to);
+    let rival = Rival { from, to, but: String::new(), limit: RIVALS };
     let claims = conflict::claims(draft, &one.collection);
     if !claims.is_empty() {
-        found.extend(store.rivals(place, &claims).await?);
+        found.extend(store.rivals(place, &claims, &rival).await?);
     }
     if let Some((field, value)) = conflict::document(draft, &one.collection) {
-        found.extend(store.alike(place, (field, value)).await?);
+        // Parts of one version of the document are of one group.
+        let rival = Rival { but: draft.group.clone(), ..rival };
+        found.extend(store.alike(place, (field, value), &rival).await?);
     }
     Ok(found)
 }
@@ -119,7 +148,7 @@ fn kin(one: &Prepared, now: Timestamp) -> Vec<(Scope, Ask)> {
     let draft = &one.write.draft;
     let lasting = matches!(draft.kind, Kind::Knowledge | Kind::Preference);
     let named = !draft.entities.is_empty() || !draft.key.is_empty();
-    if !lasting || !named || one.reading.is_empty() {
+    if !lasting || !named || one.reading.is_empty() || one.ruling.amend.is_some() {
         return Vec::new();
     }
     let words = draft.entities.is_empty().then(|| draft.key.clone());

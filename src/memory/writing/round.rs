@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::lookup::lookup;
+use super::lookup::{lookup, own};
 use super::prepare::{Prepared, prepare};
-use super::settle::{Beside, settle};
+use super::settle::{Beside, is_news, settle};
 use super::vectors::Made;
 use super::{Inner, inbox};
 use crate::memory::collection::Collection;
@@ -31,7 +31,8 @@ const FAILURES: u32 = 3;
 /// Time between two tries when the store does not work: first and longest.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
-/// Time after which is looked again at writes whose collection is not there.
+/// Time after which is looked again at writes whose collection is not there, and, where others work on
+/// the same store, at what they left.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Failures of single writes, by receipt.
@@ -47,20 +48,27 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 async fn work(inner: &Arc<Inner>) {
-    let (mut failing, mut pause) = (Failing::new(), PAUSE);
+    let (mut failing, mut pause, mut looked) = (Failing::new(), PAUSE, Instant::now());
+    let shared = inner.parts.store.is_shared();
     loop {
         match inner.round(&mut failing).await {
             Ok(0) => {
                 pause = PAUSE;
                 let arrived = inner.arrived.notified();
-                if inner.inbox.waiting() == 0 {
+                if inner.inbox.waiting() == 0 && !shared {
                     arrived.await;
                 } else {
-                    // Only what cannot be worked on now is left.
+                    // Only what cannot be worked on now is left, or what another daemon may leave.
                     tokio::time::timeout(LOOK, arrived).await.unwrap_or_default();
                 }
             }
-            Ok(_) => pause = PAUSE,
+            Ok(_) => {
+                pause = PAUSE;
+                if shared && looked.elapsed() >= LOOK {
+                    looked = Instant::now();
+                    inner.recount().await.unwrap_or_default();
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "writes to the memory wait: they are tried again");
                 metrics::counter!("switchboard_memory_write_retries_total").increment(1);
@@ -77,10 +85,7 @@ impl Inner {
         let withdrawn = self.withdrawn.load(Ordering::Acquire);
         let batch = self.batch().await?;
         if batch.is_empty() {
-            // What was erased while it waited is gone without having been worked on.
-            if let Some(quiet) = self.inbox.quiet() {
-                self.inbox.recount(quiet, self.parts.store.counts(None).await?.waiting);
-            }
+            self.recount().await?;
             return Ok(0);
         }
         let mut prepared = self.prepare(batch, failing).await?;
@@ -104,7 +109,7 @@ impl Inner {
     /// units, so that none has to wait for another.
     async fn one_by_one(
         &self,
-        prepared: &[Prepared],
+        prepared: &[Arc<Prepared>],
         failing: &mut Failing,
     ) -> Result<usize, Error> {
         let mut waits = None;
@@ -127,9 +132,9 @@ impl Inner {
 
     /// Leaves out what was refused since the batch was read, so that nothing is held against it; gives
     /// the number.
-    async fn leave_out(&self, prepared: &mut Vec<Prepared>) -> Result<usize, Error> {
+    async fn leave_out(&self, prepared: &mut Vec<Arc<Prepared>>) -> Result<usize, Error> {
         let mut gone = BTreeSet::new();
-        for Prepared { write, .. } in prepared.iter() {
+        for write in prepared.iter().map(|one| &one.write) {
             let receipt = self.parts.store.receipt(&write.tenant, &write.receipt).await?;
             if receipt.is_some_and(|receipt| receipt.stage != Stage::Accepted) {
                 self.inbox.release([&write.draft]);
@@ -138,6 +143,18 @@ impl Inner {
         }
         prepared.retain(|one| !gone.contains(&one.write.receipt));
         Ok(gone.len())
+    }
+
+    /// Counts what waits by what the store says: what was erased while it waited is gone without having
+    /// been worked on, and so is what another daemon has settled.
+    async fn recount(&self) -> Result<(), Error> {
+        let store = &self.parts.store;
+        if store.is_shared() {
+            self.inbox.follow(store.backlog().await?);
+        } else if let Some(quiet) = self.inbox.quiet() {
+            self.inbox.recount(quiet, store.backlog().await?.writes);
+        }
+        Ok(())
     }
 
     /// What is worked on next: of each source id the first that waits.
@@ -181,7 +198,7 @@ impl Inner {
         &self,
         batch: Vec<(Write, Arc<Collection>)>,
         failing: &mut Failing,
-    ) -> Result<Vec<Prepared>, Error> {
+    ) -> Result<Vec<Arc<Prepared>>, Error> {
         let batch = Arc::new(batch);
         if let Some(prepared) = prepare_all(Arc::clone(&batch)).await {
             return Ok(prepared);
@@ -203,35 +220,41 @@ impl Inner {
     }
 
     /// Vectors of what will be stored; nothing where there is no embedder, or it is down.
-    async fn embed(&self, prepared: &[Prepared]) -> Result<Made, Error> {
+    async fn embed(&self, prepared: &[Arc<Prepared>]) -> Result<Made, Error> {
         if !self.vectors.ready() {
             return Ok(Made::default());
         }
-        let wanted: Vec<Settlement> = self.decide(prepared).await?;
-        let with = |name: &str| {
-            prepared.iter().any(|one| one.collection.name == name && one.collection.vectors)
-        };
-        let texts = wanted.iter().filter_map(|settled| {
-            let (version, chunks) = settled.version.as_ref()?;
-            let wants = version.ended.is_none() && with(&version.draft.collection);
-            wants.then_some((settled.receipt.as_str(), chunks.as_slice()))
-        });
+        let now = self.clock.now();
+        let known = own(self.parts.store.as_ref(), prepared).await?;
+        let news = prepared.iter().zip(&known).filter(|(one, known)| is_news(one, known, now));
+        let wanted = news.map(|(one, _)| one).filter(|one| one.collection.vectors);
+        let texts = wanted.map(|one| (one.write.receipt.as_str(), one.chunks.as_slice()));
         Ok(self.vectors.make(texts, self.config.embed_within).await)
     }
 
-    async fn decide(&self, prepared: &[Prepared]) -> Result<Vec<Settlement>, Error> {
+    async fn decide(&self, prepared: &[Arc<Prepared>]) -> Result<Vec<Settlement>, Error> {
         let (store, now) = (self.parts.store.as_ref(), self.clock.now());
-        let mut beside = Beside::default();
         let known = lookup(store, prepared, now).await?;
-        for (one, known) in prepared.iter().zip(known) {
-            let settled = settle(one, &known, &mut beside, now);
-            beside.add(one, settled);
-        }
-        Ok(beside.settlements)
+        let batch = prepared.to_vec();
+        // Texts are held against each other, which takes its time.
+        let work = move || {
+            let mut beside = Beside::default();
+            for (one, known) in batch.iter().zip(&known) {
+                let settled = settle(one, known, &mut beside, now);
+                beside.add(one, settled);
+            }
+            beside.settlements
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|lost| Error::Engine(format!("cut off: {lost}")))
     }
 
     /// Stores a batch, in one transaction, and tells those who wait.
-    pub(super) async fn settle(&self, prepared: &[Prepared], made: &Made) -> Result<(), Error> {
+    pub(super) async fn settle(
+        &self,
+        prepared: &[Arc<Prepared>],
+        made: &Made,
+    ) -> Result<(), Error> {
         let mut settlements = self.decide(prepared).await?;
         let mut bare = false;
         for (settled, one) in settlements.iter_mut().zip(prepared) {
@@ -257,8 +280,9 @@ impl Inner {
     ) -> Result<bool, Error> {
         let count = failing.entry(write.receipt.clone()).or_default();
         *count += 1;
-        // What does not fit does not fit, however often it is tried.
-        if *count < FAILURES && matches!(error, Error::Engine(_)) {
+        // What is wrong with the write itself stays wrong.
+        let lasting = matches!(error, Error::Dimensions { .. } | Error::Models { .. });
+        if !lasting && *count < FAILURES {
             return Ok(false);
         }
         tracing::error!(receipt = write.receipt, %error, "a write cannot be stored and is set aside");
@@ -286,20 +310,29 @@ impl Inner {
     }
 }
 
-/// Whether an error can be of one write of a batch.
+/// Whether an error can be the fault of one write: the others go on without it. The store's own keep all.
 const fn is_of_one(error: &Error) -> bool {
-    matches!(error, Error::Engine(_) | Error::Dimensions { .. } | Error::Unfit(_))
+    match error {
+        Error::Engine(_) | Error::Dimensions { .. } | Error::Models { .. } => true,
+        Error::Open { .. }
+        | Error::InUse { .. }
+        | Error::Damaged { .. }
+        | Error::Full(_)
+        | Error::Down(_)
+        | Error::Busy(_)
+        | Error::Closed => false,
+    }
 }
 
 /// On as many threads as there are cores, since most of what a write takes is here; `None` where it
 /// panicked.
-async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Prepared>> {
+async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Arc<Prepared>>> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     let share = batch.len().div_ceil(threads).max(SHARE);
     let part = |from: usize| {
         let batch = Arc::clone(&batch);
         let one = |(write, collection): &(Write, Arc<Collection>)| {
-            prepare(write.clone(), Arc::clone(collection))
+            prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
         };
         tokio::task::spawn_blocking(move || {
             batch.iter().skip(from).take(share).map(one).collect::<Option<Vec<_>>>()

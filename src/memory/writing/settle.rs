@@ -70,6 +70,13 @@ impl Beside {
     }
 }
 
+/// Whether a write will be stored and used or held, as far as that can be told without what it may
+/// contradict.
+pub(super) fn is_news(one: &Prepared, known: &Known, now: Timestamp) -> bool {
+    let older = known.same.iter().any(|version| active(version) && is_older(one, version));
+    one.ruling.amend.is_some() || (repeats(one, known, now).is_none() && !older)
+}
+
 /// What becomes of a write.
 pub(super) fn settle(
     one: &Prepared,

@@ -7,6 +7,7 @@ mod inbox;
 mod keyed;
 mod kit;
 mod lineage;
+mod models;
 mod notes;
 mod refusals;
 mod review;

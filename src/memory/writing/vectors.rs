@@ -1,17 +1,17 @@
 //! Vectors of chunks: with the write where the embedder answers in time, else later, in the background,
 //! with growing pauses. An embedder that is down stops nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::Inner;
+use super::{Inner, nothing};
 use crate::memory::coverage::Coverage;
 use crate::memory::embed::{Embedder, Error, Role};
-use crate::memory::store::{Bare, Chunk, Settlement};
+use crate::memory::store::{Bare, Change, Chunk, Error as StoreError, Settlement};
 
 /// Texts that are given to the embedder at a time.
 const TEXTS: usize = 64;
@@ -25,13 +25,8 @@ const LOOK: Duration = Duration::from_secs(600);
 const HELD: usize = 64;
 /// Chunks without a vector are counted so seldom at most, and ten times as long as counting takes.
 const COUNTED: Duration = Duration::from_secs(2);
-/// Texts that are refused one after the other before it is the endpoint, and not the texts.
-const ALONE: usize = 8;
-/// Chunks that are set aside, at most.
-const ASIDE: usize = 1024;
-
-/// Chunks that the embedder refuses, each by itself.
-type Aside = BTreeSet<(i64, u32)>;
+/// A text that every model takes, to tell a text that is refused from an embedder that refuses all.
+const PLAIN: &str = "memory";
 
 /// Why there are no vectors.
 struct Miss {
@@ -46,8 +41,8 @@ impl From<Error> for Miss {
     }
 }
 
-impl From<crate::memory::StoreError> for Miss {
-    fn from(error: crate::memory::StoreError) -> Self {
+impl From<StoreError> for Miss {
+    fn from(error: StoreError) -> Self {
         Self { reason: error.to_string(), passing: true }
     }
 }
@@ -164,44 +159,28 @@ async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>
     Ok(all)
 }
 
-/// As [`embed`]; where texts are refused together, each by itself.
+/// As [`embed`]; where texts are refused together, each by itself, so that one that nobody can embed does
+/// not keep the others: with the reason for each that is refused alone.
 async fn try_embed(
     embedder: &dyn Embedder,
     texts: &[String],
-) -> Result<Vec<Option<Vec<f32>>>, Miss> {
+) -> Result<Vec<Result<Vec<f32>, String>>, Miss> {
     match embed(embedder, texts).await {
-        Ok(vectors) => Ok(vectors.into_iter().map(Some).collect()),
-        Err(miss) if miss.passing => Err(miss),
-        Err(_refused) => embed_each(embedder, texts).await,
+        Ok(vectors) => return Ok(vectors.into_iter().map(Ok).collect()),
+        Err(miss) if miss.passing => return Err(miss),
+        Err(_one_of_them) => {}
     }
-}
-
-/// Each text by itself, where they are refused together: one that nobody can embed does not keep the
-/// others. `None` for those that are refused alone.
-async fn embed_each(
-    embedder: &dyn Embedder,
-    texts: &[String],
-) -> Result<Vec<Option<Vec<f32>>>, Miss> {
-    let (mut all, mut last) = (Vec::with_capacity(texts.len()), None);
+    // Where it refuses this one too, what is wrong is not the texts.
+    embed(embedder, &[PLAIN.to_owned()]).await?;
+    let mut all = Vec::with_capacity(texts.len());
     for text in texts {
         match embed(embedder, std::slice::from_ref(text)).await {
-            Ok(mut vectors) => all.push(vectors.pop()),
+            Ok(vectors) => all.extend(vectors.into_iter().map(Ok)),
             Err(miss) if miss.passing => return Err(miss),
-            Err(miss) => {
-                tracing::debug!(reason = miss.reason, "the embedder refuses a chunk by itself");
-                all.push(None);
-                last = Some(miss);
-            }
-        }
-        if all.len() == ALONE && all.iter().all(Option::is_none) {
-            break;
+            Err(miss) => all.push(Err(miss.reason)),
         }
     }
-    match last {
-        // It is not the texts.
-        Some(miss) if all.iter().all(Option::is_none) => Err(miss),
-        _ => Ok(all),
-    }
+    Ok(all)
 }
 
 /// Gives vectors to chunks without one, until it is stopped.
@@ -222,10 +201,9 @@ async fn fill(inner: &Inner, embedder: &dyn Embedder) {
     }
     let due = inner.count_bare(&model.name).await;
     // One that could not be opened has no vectors of its own, and takes nobody's place.
-    let mut filling =
-        Filling { due, pause: PAUSE, tidy: model.dimensions == 0, aside: Aside::new() };
+    let mut filling = Filling { due, pause: PAUSE, tidy: model.dimensions == 0 };
     loop {
-        match inner.fill(embedder, &mut filling.aside).await {
+        match inner.fill(embedder).await {
             Ok(0) => filling.rest(inner, &model.name).await,
             Ok(_) => {
                 filling.pause = PAUSE;
@@ -245,7 +223,6 @@ struct Filling {
     pause: Duration,
     /// Whether vectors of other models are gone.
     tidy: bool,
-    aside: Aside,
 }
 
 impl Filling {
@@ -254,16 +231,12 @@ impl Filling {
         self.due = inner.count_bare(model).await;
         // Those of the model before are of no use any more.
         if !self.tidy
-            && self.aside.is_empty()
             && let Ok(removed) = inner.parts.store.forget_models(model).await
         {
             tracing::info!(removed, "vectors of other models are removed");
             self.tidy = true;
         }
-        let told = tokio::time::timeout(LOOK, inner.vectors.bare.notified()).await;
-        if told.is_err() {
-            self.aside.clear();
-        }
+        tokio::time::timeout(LOOK, inner.vectors.bare.notified()).await.unwrap_or_default();
     }
 
     /// The embedder is down: waits, longer each time.
@@ -278,14 +251,9 @@ impl Filling {
 
 impl Inner {
     /// One batch of chunks; gives their number.
-    async fn fill(&self, embedder: &dyn Embedder, aside: &mut Aside) -> Result<usize, Miss> {
+    async fn fill(&self, embedder: &dyn Embedder) -> Result<usize, Miss> {
         let (store, model) = (&self.parts.store, &embedder.model().name);
-        if aside.len() > ASIDE {
-            aside.clear();
-        }
-        let mut bare: Vec<Bare> = store.bare(model, &self.without(), TEXTS + aside.len()).await?;
-        bare.retain(|one| !aside.contains(&(one.seq, one.ordinal)));
-        bare.truncate(TEXTS);
+        let bare: Vec<Bare> = store.bare(model, &self.without(), TEXTS).await?;
         if bare.is_empty() {
             return Ok(0);
         }
@@ -297,14 +265,28 @@ impl Inner {
         let mut vectors = Vec::with_capacity(made.len());
         for (one, vector) in bare.iter().zip(made) {
             match vector {
-                Some(vector) => vectors.push((one.seq, one.ordinal, vector)),
-                None => drop(aside.insert((one.seq, one.ordinal))),
+                Ok(vector) => vectors.push((one.seq, one.ordinal, vector)),
+                Err(reason) => self.pass_over(model, one, &reason).await?,
             }
         }
         store.embed(model, &vectors).await?;
         let count = u64::try_from(vectors.len()).unwrap_or_default();
         metrics::counter!("switchboard_memory_filled_vectors_total").increment(count);
         Ok(bare.len())
+    }
+
+    /// Notes that a chunk gets no vector, until the daemon is started again.
+    async fn pass_over(&self, model: &str, one: &Bare, reason: &str) -> Result<(), Miss> {
+        tracing::warn!(seq = one.seq, part = one.ordinal, reason, "a text gets no vector");
+        metrics::counter!("switchboard_memory_passed_over_total").increment(1);
+        self.parts.store.pass_over(model, &[(one.seq, one.ordinal)]).await?;
+        let remark = format!("part {} has no vector: the embedder refuses its text", one.ordinal);
+        let change = Change { remarks: vec![remark], ..nothing(one.seq) };
+        let _order = self.order.lock().await;
+        if let Err(error) = self.parts.store.change(None, &[change]).await {
+            tracing::warn!(%error, seq = one.seq, "its unit does not tell of it");
+        }
+        Ok(())
     }
 
     /// Collections whose units get no vectors.

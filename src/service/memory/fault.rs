@@ -92,7 +92,7 @@ pub(super) fn refusal(fault: &Fault) -> Refusal {
             Fault::Forbidden(_) => "FORBIDDEN".to_owned(),
             Fault::State(_) => "WRONG_STATE".to_owned(),
             Fault::Argument { .. } => "MALFORMED_REQUEST".to_owned(),
-            Fault::Busy { .. } => "RATE_LIMITED".to_owned(),
+            Fault::Busy { .. } | Fault::Store(StoreError::Busy(_)) => "RATE_LIMITED".to_owned(),
             Fault::Store(_) => "MEMORY_UNAVAILABLE".to_owned(),
         },
         message: fault.to_string(),
@@ -133,12 +133,16 @@ fn of_store(error: &StoreError) -> Status {
             let details = vec![reason("MEMORY_FULL"), retry(SOON)];
             with_details(Grpc::ResourceExhausted, &message, details)
         }
+        StoreError::Busy(_) => {
+            let details = vec![reason("RATE_LIMITED"), retry(SOON)];
+            with_details(Grpc::ResourceExhausted, &message, details)
+        }
         StoreError::Open { .. }
         | StoreError::InUse { .. }
         | StoreError::Damaged { .. }
         | StoreError::Down(_)
         | StoreError::Closed => unavailable(&message),
-        StoreError::Dimensions { .. } | StoreError::Unfit(_) | StoreError::Engine(_) => {
+        StoreError::Dimensions { .. } | StoreError::Models { .. } | StoreError::Engine(_) => {
             tracing::error!(%error, "the memory's store failed");
             with_details(Grpc::Internal, "internal fault; the log has it", vec![reason("INTERNAL")])
         }

@@ -9,7 +9,6 @@ use switchboard::memory::{
     Ask, Chunk, Compare, Draft, Entity, Filter, Kind, Layer, Origin, Owned, Scope, Settlement,
     SqliteConfig, Stage, State, Store, StoreConfig, Trust, UnitId, Version, Write, open_store,
 };
-use tokio_util::task::TaskTracker;
 
 use super::data::{Asked, Files, OPEN, Row, TOP, Width};
 use crate::measure::{peak, resident, spent};
@@ -24,7 +23,7 @@ const OVERSAMPLED: usize = 3 * TOP;
 
 async fn open(files: &Files, name: &str) -> std::sync::Arc<dyn Store> {
     let sqlite = SqliteConfig { path: files.path(name), ..Default::default() };
-    open_store(&StoreConfig::Sqlite(sqlite), &TaskTracker::new()).await.unwrap()
+    open_store(&StoreConfig::Sqlite(sqlite)).await.unwrap()
 }
 
 /// 2020-01-01, and so many days.

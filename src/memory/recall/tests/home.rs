@@ -80,7 +80,7 @@ impl Home {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let path = folder.path().join("memory.db");
         let config = StoreConfig::Sqlite(SqliteConfig { path, ..SqliteConfig::default() });
-        let store = open_store(&config, &tasks).await.unwrap();
+        let store = open_store(&config).await.unwrap();
         let parts = Parts {
             store: Arc::clone(&store),
             embedder: None,

@@ -10,7 +10,7 @@ use super::terms::hit;
 use super::{Error, Link, places, terms, vectors};
 use crate::memory::scope::Scope;
 use crate::memory::store::words;
-use crate::memory::store::{Ask, Beside, Found, Hit};
+use crate::memory::store::{Ask, BESIDE, Beside, Found, Hit};
 use crate::memory::unit::Entity;
 
 /// Asks each layer that the question names; one that fails leaves the others be.
@@ -142,9 +142,10 @@ pub(super) async fn beside(
         }
         query.add(&format!(
             "SELECT q.seq, {sign}(row_number() OVER (ORDER BY q.position {order}, q.seq {order}))::int \
-             AS distance FROM (SELECT v.seq, v.position FROM versions v WHERE v.realm = s.realm \
-             AND md5(v.series) = md5(s.series) AND v.series = s.series AND v.series <> '' \
-             AND (v.position, v.seq) {turn} (s.position, s.seq) AND "
+             AS distance FROM (SELECT v.seq, v.position FROM (SELECT * FROM versions w \
+             WHERE w.realm = s.realm AND md5(w.series) = md5(s.series) AND w.series = s.series \
+             AND w.series <> '' AND (w.position, w.seq) {turn} (s.position, s.seq) \
+             ORDER BY w.position {order}, w.seq {order} LIMIT {BESIDE}) v WHERE "
         ));
         limits.add_to(&mut query)?;
         query.add(&format!(" ORDER BY v.position {order}, v.seq {order} LIMIT {span}) q"));

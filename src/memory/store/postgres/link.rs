@@ -25,6 +25,8 @@ pub(super) struct Link {
     keeper: Mutex<Option<Keeper>>,
     /// By model, the first version that had a chunk without a vector when it was last asked.
     bare: std::sync::Mutex<HashMap<String, i64>>,
+    /// By model, chunks that are passed over.
+    passed: std::sync::Mutex<HashMap<String, Vec<(i64, i32)>>>,
     place: String,
     schema: String,
     exact: u32,
@@ -79,6 +81,7 @@ impl Link {
             claims: pool(&server, 1)?,
             keeper: Mutex::new(None),
             bare: std::sync::Mutex::default(),
+            passed: std::sync::Mutex::default(),
             schema: config.schema.clone(),
             exact: config.exact,
             patience: config.wait + config.connect_timeout + 2 * config.statement_timeout,
@@ -113,6 +116,19 @@ impl Link {
         }
     }
 
+    /// Chunks that are passed over for a model.
+    pub(super) fn passed(&self, model: &str) -> Vec<(i64, i32)> {
+        self.passed.lock().ok().and_then(|passed| passed.get(model).cloned()).unwrap_or_default()
+    }
+
+    /// Passes over more of them.
+    pub(super) fn pass_over(&self, model: &str, chunks: &[(i64, u32)]) {
+        if let Ok(mut passed) = self.passed.lock() {
+            let place = |of: &(i64, u32)| (of.0, i32::try_from(of.1).unwrap_or(i32::MAX));
+            passed.entry(model.to_owned()).or_default().extend(chunks.iter().map(place));
+        }
+    }
+
     /// Longest time for one answer.
     pub(super) fn patience(&self) -> Duration {
         self.patience
@@ -121,8 +137,9 @@ impl Link {
     /// A connection that works, or why there is none.
     pub(super) async fn client(&self) -> Result<Object, Error> {
         self.pool.get().await.map_err(|error| match error {
-            PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::Down(format!(
-                "all {} connections are busy: raise `memory.store.connections`",
+            PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::Busy(format!(
+                "all {} connections to its server are in use: ask again, or raise \
+                 `memory.store.connections`",
                 self.pool.status().max_size
             )),
             other => other.into(),
@@ -147,6 +164,11 @@ impl Link {
         client.execute(lock, &[&self.schema, &number]).await?;
         *keeper = Some(Keeper { client, number });
         Ok(number)
+    }
+
+    /// Whether the server answers at all, on the connection that no question waits for.
+    pub(super) async fn answers(&self) -> bool {
+        tokio::time::timeout(CHECK, self.number()).await.is_ok_and(|number| number.is_ok())
     }
 
     /// Ends all connections once they are free.

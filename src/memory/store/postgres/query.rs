@@ -93,6 +93,11 @@ impl<'s> Limits<'s> {
         own.cloned().unzip()
     }
 
+    /// Whose versions may be found.
+    pub(super) fn tenant(&self) -> &str {
+        &self.scope.tenant
+    }
+
     /// Adds the scope's conditions on `v`, a version.
     pub(super) fn add_to(&self, query: &mut Query) -> Result<(), Error> {
         let whole = query.bind(self.whole.clone());

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::amend::amend;
-use super::models::{IMAGE, Models, TEXT};
+use super::models::{self, Models};
 use super::row::{self, give, json, keep, kept, name};
 use super::sheet::Sheet;
 use super::{Error, Link, writes};
@@ -27,6 +27,7 @@ pub(super) async fn settle(
     let mut client = link.client().await?;
     let step = client.transaction().await?;
     let first = next_moment(&step, settlements.len()).await?;
+    models.check(&step).await?;
     let known = known(&step, &receipts).await?;
     let mut done: HashMap<String, Option<i64>> = HashMap::new();
     let mut open = Vec::with_capacity(settlements.len());
@@ -47,13 +48,14 @@ pub(super) async fn settle(
     Ok(receipts.iter().map(seq).collect())
 }
 
-/// Models of the vectors of a settlement, what they are of, and their lengths.
-fn vectors(settlement: &Settlement) -> Vec<(&str, &'static str, usize)> {
+/// Models of the vectors of a settlement, and their lengths.
+fn vectors(settlement: &Settlement) -> Vec<(models::Key, usize)> {
     let Some((version, chunks)) = &settlement.version else { return Vec::new() };
     let own = chunks.iter().filter_map(|chunk| chunk.vector.as_ref());
-    let own = own.map(|(model, vector)| (model.as_str(), TEXT, vector.len()));
+    let own = own.map(|(model, vector)| (models::text(model), vector.len()));
     let images = version.draft.images.iter().filter(|image| !image.vector.is_empty());
-    let images = images.map(|image| (image.vector_model.as_str(), IMAGE, image.vector.len()));
+    let images = images
+        .map(|image| (models::image(&version.tenant, &image.vector_model), image.vector.len()));
     own.chain(images).collect()
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio_postgres::types::ToSql;
 
 use super::Error;
-use super::models::{IMAGE, Models, TEXT};
+use super::models::{self, Models};
 use super::query::column;
 use super::row::{EVER, FOREVER, json, keep, micros, name};
 use crate::memory::store::Chunk;
@@ -155,14 +155,15 @@ impl Sheet {
                 ]);
             }
             if let Some((name, numbers)) = &chunk.vector {
-                let model = Some(models.number(name, TEXT)?.to_string());
+                let model = Some(models.number(&models::text(name))?.to_string());
                 self.vectors.add([model, seq.clone(), ordinal, Some(vector(numbers))]);
             }
         }
         let count = i64::try_from(chunks.len()).unwrap_or(i64::MAX);
         self.sums.push(((realm, keep(&version.owner)), (count, length)));
         for image in draft.images.iter().filter(|image| !image.vector.is_empty()) {
-            let model = Some(models.number(&image.vector_model, IMAGE)?.to_string());
+            let of = models::image(&version.tenant, &image.vector_model);
+            let model = Some(models.number(&of)?.to_string());
             self.pictures.add([seq.clone(), model, Some(vector(&image.vector))]);
         }
         if version.uses > 0 || version.used.is_some() {

@@ -6,9 +6,10 @@ use deadpool_postgres::Transaction;
 use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 
-use super::row::{FOREVER, give, json, keep, micros, moment, name, parse};
+use super::models::forget_images;
+use super::row::{FOREVER, give, json, keep, micros, moment, name, named, parse};
 use super::{Error, Link, writes};
-use crate::memory::store::mark::too_late;
+use crate::memory::store::mark::{Mark, forget, too_late};
 use crate::memory::store::words;
 use crate::memory::store::{Counts, Stage, Vote};
 use crate::memory::unit::{Draft, UnitId, Version};
@@ -136,12 +137,7 @@ pub(super) async fn erase(link: &Link, tenant: &str, unit: &UnitId) -> Result<u6
     if seqs.is_empty() {
         return Ok(0);
     }
-    for table in [
-        "versions", "facets", "triggers", "entities", "facts", "chunks", "vectors", "pictures",
-        "places", "uses", "votes", "journal",
-    ] {
-        step.execute(&format!("DELETE FROM {table} WHERE seq = ANY($1)"), &[&seqs]).await?;
-    }
+    remove(&step, tenant, &seqs).await?;
     let receipts = "UPDATE writes SET remarks = '[]' WHERE unit = $1 AND body IS NULL";
     step.execute(receipts, &[&unit.as_str()]).await?;
     refuse_waiting(&step, tenant, &written, "erased").await?;
@@ -150,8 +146,27 @@ pub(super) async fn erase(link: &Link, tenant: &str, unit: &UnitId) -> Result<u6
     Ok(u64::try_from(seqs.len()).unwrap_or(u64::MAX))
 }
 
+/// Removes versions and all that was made of them, but their words in full text.
+pub(super) async fn remove(
+    step: &Transaction<'_>,
+    tenant: &str,
+    seqs: &[i64],
+) -> Result<(), Error> {
+    for table in [
+        "versions", "facets", "triggers", "entities", "facts", "chunks", "vectors", "pictures",
+        "places", "uses", "votes", "journal",
+    ] {
+        step.execute(&format!("DELETE FROM {table} WHERE seq = ANY($1)"), &[&seqs]).await?;
+    }
+    forget_images(step, tenant).await
+}
+
 /// Takes the chunks of a version out of full text.
-async fn forget_words(step: &Transaction<'_>, realm: i32, seq: i64) -> Result<(), Error> {
+pub(super) async fn forget_words(
+    step: &Transaction<'_>,
+    realm: i32,
+    seq: i64,
+) -> Result<(), Error> {
     let chunks = step.query("SELECT body FROM chunks WHERE seq = $1", &[&seq]).await?;
     let (mut terms, mut length) = (Vec::new(), 0_i64);
     for chunk in &chunks {
@@ -170,16 +185,50 @@ async fn forget_words(step: &Transaction<'_>, realm: i32, seq: i64) -> Result<()
     Ok(())
 }
 
-/// Takes an erased unit out of the conflicts of others.
-async fn forget_mentions(step: &Transaction<'_>, unit: &UnitId) -> Result<(), Error> {
-    let asked = "SELECT seq, conflicts FROM versions WHERE conflicts <> '[]' \
+/// Takes out what others say of a unit that is gone: their conflicts with it, and the remarks that tell
+/// in what, which stand in versions, in receipts, and in the journals of runs.
+pub(super) async fn forget_mentions(step: &Transaction<'_>, unit: &UnitId) -> Result<(), Error> {
+    let asked = "SELECT seq, unit, state, conflicts, remarks FROM versions WHERE conflicts <> '[]' \
                  AND strpos(conflicts, $1) > 0 FOR UPDATE";
     for row in step.query(asked, &[&unit.as_str()]).await? {
-        let seq: i64 = row.try_get(0)?;
-        let mut conflicts: Vec<UnitId> = parse(row.try_get(1)?)?;
-        conflicts.retain(|other| other != unit);
-        let put = "UPDATE versions SET conflicts = $2 WHERE seq = $1";
-        step.execute(put, &[&seq, &json(&conflicts)?]).await?;
+        let (seq, other): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+        let mut mark = Mark {
+            state: named(row.try_get(2)?)?,
+            ended: None,
+            conflicts: parse(row.try_get(3)?)?,
+            remarks: parse(row.try_get(4)?)?,
+        };
+        mark.forget(unit);
+        let put = "UPDATE versions SET conflicts = $2, remarks = $3 WHERE seq = $1";
+        step.execute(put, &[&seq, &json(&mark.conflicts)?, &json(&mark.remarks)?]).await?;
+        forget_in_receipts(step, unit, &other).await?;
+        forget_in_journal(step, unit, seq).await?;
+    }
+    Ok(())
+}
+
+async fn forget_in_receipts(step: &Transaction<'_>, unit: &UnitId, of: &str) -> Result<(), Error> {
+    let asked = "SELECT id, remarks FROM writes WHERE unit = $1 AND strpos(remarks, $2) > 0";
+    for row in step.query(asked, &[&of, &unit.as_str()]).await? {
+        let mut remarks: Vec<String> = parse(row.try_get(1)?)?;
+        forget(&mut remarks, unit);
+        let put = "UPDATE writes SET remarks = $2 WHERE id = $1";
+        step.execute(put, &[&row.try_get::<_, i64>(0)?, &json(&remarks)?]).await?;
+    }
+    Ok(())
+}
+
+async fn forget_in_journal(step: &Transaction<'_>, unit: &UnitId, seq: i64) -> Result<(), Error> {
+    let clean = |mark: &str| -> Result<String, Error> {
+        let mut mark: Mark = parse(mark)?;
+        mark.forget(unit);
+        json(&mark)
+    };
+    let asked = "SELECT run, before, after FROM journal WHERE seq = $1";
+    for row in step.query(asked, &[&seq]).await? {
+        let (before, after) = (clean(row.try_get(1)?)?, clean(row.try_get(2)?)?);
+        let put = "UPDATE journal SET before = $3, after = $4 WHERE seq = $1 AND run = $2";
+        step.execute(put, &[&seq, &row.try_get::<_, String>(0)?, &before, &after]).await?;
     }
     Ok(())
 }

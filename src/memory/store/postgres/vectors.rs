@@ -3,7 +3,7 @@
 
 use deadpool_postgres::Object;
 
-use super::models::{self, IMAGE, INDEXED, TEXT};
+use super::models::{self, INDEXED, Key};
 use super::query::{Limits, Query};
 use super::terms::hit;
 use super::{Error, Link};
@@ -28,7 +28,7 @@ pub(super) async fn search(
     (model, vector): (&str, &[f32]),
     limit: i64,
 ) -> Result<Vec<Hit>, Error> {
-    let Some(number) = known(client, model, TEXT, vector.len()).await? else {
+    let Some(number) = known(client, &models::text(model), vector.len()).await? else {
         return Ok(Vec::new());
     };
     if vector.len() > INDEXED || few(link, client, limits).await? {
@@ -60,7 +60,8 @@ pub(super) async fn images(
     (model, vector): (&str, &[f32]),
     limit: i64,
 ) -> Result<Vec<Hit>, Error> {
-    let Some(number) = known(client, model, IMAGE, vector.len()).await? else {
+    let Some(number) = known(client, &models::image(limits.tenant(), model), vector.len()).await?
+    else {
         return Ok(Vec::new());
     };
     let mut query = Query::new("SELECT x.seq, 0, ");
@@ -77,16 +78,11 @@ pub(super) async fn images(
 }
 
 /// The number of a model that has vectors here; refuses another length.
-async fn known(
-    client: &Object,
-    model: &str,
-    what: &str,
-    given: usize,
-) -> Result<Option<i32>, Error> {
-    match models::find_on(client, model, what).await? {
+async fn known(client: &Object, key: &Key, given: usize) -> Result<Option<i32>, Error> {
+    match models::find_on(client, key).await? {
         None => Ok(None),
         Some((_, expected)) if expected != given => {
-            Err(Error::Dimensions { model: model.to_owned(), expected, given })
+            Err(Error::Dimensions { model: key.2.clone(), expected, given })
         }
         Some((number, _)) => Ok(Some(number)),
     }

@@ -3,10 +3,10 @@
 use tokio_postgres::types::ToSql;
 
 use super::query::{Limits, Query, add_filter};
-use super::row::{FOREVER, VERSION, keep, name, version};
+use super::row::{EVER, FOREVER, VERSION, keep, micros, name, version};
 use super::{Error, Link};
 use crate::memory::scope::{Compare, Filter, Scope};
-use crate::memory::store::words;
+use crate::memory::store::{Rival, words};
 use crate::memory::unit::{Draft, State, UnitId, Version};
 
 async fn read(
@@ -58,19 +58,32 @@ pub(super) async fn rivals(
     link: &Link,
     (tenant, collection): (&str, &str),
     claims: &[(String, String)],
+    rival: &Rival,
 ) -> Result<Vec<Version>, Error> {
+    let (from, to, limit) = ends(rival);
     let condition = format!(
-        "r.tenant = $1 AND r.collection = $2 AND v.ended = {FOREVER} AND v.seq IN (SELECT f.seq \
+        "r.tenant = $1 AND r.collection = $2 AND v.ended = {FOREVER} AND v.state = 'active' \
+         AND ($5::text = '' OR v.series <> $5) AND v.valid_from < $6 AND v.valid_to > $7 AND v.seq IN (SELECT f.seq \
          FROM facts f JOIN unnest($3::text[], $4::text[]) c(entity, attribute) \
          ON left(f.entity, 100) = left(c.entity, 100) AND f.entity = c.entity \
          AND f.attribute = c.attribute WHERE f.realm = \
-         (SELECT id FROM realms WHERE tenant = $1 AND collection = $2)) ORDER BY v.seq"
+         (SELECT id FROM realms WHERE tenant = $1 AND collection = $2)) \
+         ORDER BY v.seq DESC LIMIT $8"
     );
     let claim = |name: &str| keep(&words::name(name));
     let (entities, attributes): (Vec<String>, Vec<String>) =
         claims.iter().map(|(entity, attribute)| (claim(entity), claim(attribute))).unzip();
     let of = (keep(tenant), keep(collection));
-    read(link, &condition, &[&of.0, &of.1, &entities, &attributes]).await
+    let but = keep(&rival.but);
+    let values: [&(dyn ToSql + Sync); 8] =
+        [&of.0, &of.1, &entities, &attributes, &but, &to, &from, &limit];
+    read(link, &condition, &values).await
+}
+
+/// The interval of a rival, and how many are wanted.
+fn ends(rival: &Rival) -> (i64, i64, i64) {
+    let limit = i64::try_from(rival.limit).unwrap_or(i64::MAX);
+    (rival.from.map_or(EVER, micros), rival.to.map_or(FOREVER, micros), limit)
 }
 
 /// Versions of a collection with this digest.
@@ -90,6 +103,7 @@ pub(super) async fn alike(
     link: &Link,
     (tenant, collection): (&str, &str),
     (field, value): (&str, &str),
+    rival: &Rival,
 ) -> Result<Vec<Version>, Error> {
     let client = link.client().await?;
     let asked = "SELECT id FROM realms WHERE tenant = $1 AND collection = $2";
@@ -99,7 +113,12 @@ pub(super) async fn alike(
     let realm: i32 = realm.try_get(0)?;
     let mut query = Query::new(VERSION);
     let own = query.bind(realm);
-    query.add(&format!("v.realm = {own} AND v.ended = {FOREVER} AND "));
+    let (from, to, limit) = ends(rival);
+    let (but, from, to) = (query.bind(keep(&rival.but)), query.bind(from), query.bind(to));
+    query.add(&format!(
+        "v.realm = {own} AND v.ended = {FOREVER} AND v.state = 'active' \
+         AND ({but}::text = '' OR v.series <> {but}) AND v.valid_from < {to} AND v.valid_to > {from} AND "
+    ));
     let text = serde_json::Value::from(value);
     let plain = serde_json::from_str(value)
         .ok()
@@ -107,7 +126,8 @@ pub(super) async fn alike(
     let values = std::iter::once(text).chain(plain).collect();
     let filter = Filter { field: field.to_owned(), compare: Compare::Any, values };
     add_filter(&filter, &[realm], &mut query);
-    query.add(" ORDER BY v.seq");
+    let limit = query.bind(limit);
+    query.add(&format!(" ORDER BY v.seq DESC LIMIT {limit}"));
     let rows = client.query(&query.text, &query.values()).await?;
     let versions = rows.iter().map(version).collect::<Result<Vec<_>, _>>()?;
     // Two spellings of one instant or number are not alike.

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use super::row::{give, instant, json, keep, name, named, parse};
 use super::{Error, Link};
-use crate::memory::store::{Receipt, Stage, Write};
+use crate::memory::store::{Backlog, Receipt, Stage, Write};
 use crate::memory::unit::{Draft, UnitId};
 
 /// Names the lock under which charges are given out.
@@ -142,4 +142,14 @@ pub(super) async fn forget(link: &Link, before: Timestamp) -> Result<u64, Error>
             count => removed += count,
         }
     }
+}
+
+/// How much waits, whoever works on it.
+pub(super) async fn backlog(link: &Link) -> Result<Backlog, Error> {
+    let client = link.client().await?;
+    let asked = "SELECT count(*), coalesce(sum(octet_length(body)), 0)::bigint FROM writes \
+                 WHERE body IS NOT NULL";
+    let row = client.query_one(asked, &[]).await?;
+    let number = |at: usize| row.try_get::<_, i64>(at).map(i64::unsigned_abs);
+    Ok(Backlog { writes: number(0)?, bytes: number(1)? })
 }

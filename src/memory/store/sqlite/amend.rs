@@ -4,16 +4,16 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::mark::Mark;
+use super::super::mark::{Mark, forget};
 use super::super::{Change, Error, Stage, Vote};
 use super::entry::{Event, Vector};
 use super::fault::{Fault, json, parsed};
+use super::models;
 use super::rows::{self, chunk_id, instant, is_of, micros, name, named, packed, unit_id};
-use super::settle::{TEXT, model_id};
 use super::vectors::Code;
 use super::words::Bag;
 use super::writer::Step;
-use crate::memory::{Draft, Ended, UnitId};
+use crate::memory::{Draft, Ended, UnitId, Version};
 
 /// What a change needs to know of a version.
 struct Known {
@@ -240,7 +240,7 @@ pub(super) fn embed(
             .query_row([chunk_id(seq, ordinal), seq], |row| row.get(0))
             .optional()?;
         let Some(tenant) = tenant else { continue };
-        let model = model_id(step.connection, (model, TEXT), numbers.len())?;
+        let model = models::text(step.connection, model, numbers.len())?;
         let vector = Vector::of_chunk(seq, ordinal, model, code);
         let sql = "INSERT OR REPLACE INTO vector VALUES (?1, ?2)";
         step.connection.prepare_cached(sql)?.execute(params![vector.id, packed(&numbers)])?;
@@ -254,8 +254,27 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
     let connection = step.connection;
     let of_unit = "WHERE v.unit = ?1 AND v.tenant = ?2";
     let versions = rows::versions(connection, of_unit, [unit.as_str(), tenant])?;
-    let (mut written, mut gone) = (Vec::new(), Vec::new());
+    let mut written = Vec::new();
     for version in &versions {
+        written.push((key(&version.draft)?, version.owner.clone()));
+    }
+    if versions.is_empty() {
+        return Ok(0);
+    }
+    connection.execute("UPDATE receipt SET remarks = '[]' WHERE unit = ?1", [unit.as_str()])?;
+    for (source, owner) in &written {
+        refuse_waiting(connection, (tenant, owner), source, "erased")?;
+    }
+    remove(step, tenant, &versions)?;
+    forget_mentions(connection, unit)?;
+    Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
+}
+
+/// Removes versions and all that was made of them.
+pub(super) fn remove(step: &mut Step<'_>, tenant: &str, versions: &[Version]) -> Result<(), Fault> {
+    let connection = step.connection;
+    let (mut gone, mut pictures) = (Vec::new(), Vec::new());
+    for version in versions {
         let seq = version.seq;
         gone.push((seq, bags(connection, seq)?));
         for fact in &version.draft.facts {
@@ -267,22 +286,20 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
         let vectors = [rows::vector_id(from, 0), rows::vector_id(to, 0)];
         connection.execute("DELETE FROM chunk WHERE id >= ?1 AND id < ?2", [from, to])?;
         connection.execute("DELETE FROM vector WHERE id >= ?1 AND id < ?2", vectors)?;
-        connection.execute("DELETE FROM picture WHERE id >= ?1 AND id < ?2", vectors)?;
+        let sql = "DELETE FROM picture WHERE id >= ?1 AND id < ?2 RETURNING id % ?3";
+        let mut statement = connection.prepare_cached(sql)?;
+        let [from, to] = vectors;
+        let mut rows = statement.query([from, to, rows::MODELS])?;
+        while let Some(row) = rows.next()? {
+            pictures.push(row.get(0)?);
+        }
         for table in ["version", "used", "place", "vote", "journal"] {
             connection.execute(&format!("DELETE FROM {table} WHERE seq = ?1"), [seq])?;
         }
-        written.push((key(&version.draft)?, version.owner.clone()));
     }
-    if versions.is_empty() {
-        return Ok(0);
-    }
-    connection.execute("UPDATE receipt SET remarks = '[]' WHERE unit = ?1", [unit.as_str()])?;
-    for (source, owner) in &written {
-        refuse_waiting(connection, (tenant, owner), source, "erased")?;
-    }
-    forget_mentions(connection, unit)?;
-    step.events.push(Event::Erase { tenant: tenant.to_owned(), gone });
-    Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
+    let models = models::remove_images(connection, tenant, &pictures)?;
+    step.events.push(Event::Erase { tenant: tenant.to_owned(), gone, models });
+    Ok(())
 }
 
 /// The words of a version's chunks.
@@ -337,11 +354,12 @@ fn refuse_waiting(
     Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
 }
 
-/// Takes an erased unit out of the conflicts of others.
-fn forget_mentions(connection: &Connection, unit: &UnitId) -> Result<(), Fault> {
+/// Takes out what others say of an erased unit: their conflicts with it, and the remarks that tell in
+/// what, which stand in versions, in receipts, and in the journals of runs.
+pub(super) fn forget_mentions(connection: &Connection, unit: &UnitId) -> Result<(), Fault> {
     let mut found: Vec<(i64, String)> = Vec::new();
     {
-        let sql = "SELECT seq, conflicts FROM version INDEXED BY version_conflicts
+        let sql = "SELECT seq, unit FROM version INDEXED BY version_conflicts
             WHERE conflicts <> '[]' AND instr(conflicts, ?1) > 0";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([unit.as_str()])?;
@@ -349,11 +367,47 @@ fn forget_mentions(connection: &Connection, unit: &UnitId) -> Result<(), Fault> 
             found.push((row.get(0)?, row.get(1)?));
         }
     }
-    for (seq, conflicts) in found {
-        let mut conflicts: Vec<UnitId> = parsed(&conflicts, "conflicts")?;
-        conflicts.retain(|other| other != unit);
-        let row = params![seq, json(&conflicts)?];
-        connection.execute("UPDATE version SET conflicts = ?2 WHERE seq = ?1", row)?;
+    for (seq, other) in found {
+        if let Some(Known { mut mark, .. }) = known(connection, seq)? {
+            mark.forget(unit);
+            let row = params![seq, json(&mark.conflicts)?, json(&mark.remarks)?];
+            let sql = "UPDATE version SET conflicts = ?2, remarks = ?3 WHERE seq = ?1";
+            connection.prepare_cached(sql)?.execute(row)?;
+        }
+        forget_in_receipts(connection, unit, &other)?;
+        forget_in_journal(connection, unit, seq)?;
+    }
+    Ok(())
+}
+
+fn forget_in_receipts(connection: &Connection, unit: &UnitId, of: &str) -> Result<(), Fault> {
+    let sql = "SELECT number, remarks FROM receipt WHERE unit = ?1 AND instr(remarks, ?2) > 0";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([of, unit.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    for (number, remarks) in rows {
+        let mut remarks: Vec<String> = parsed(&remarks, "remarks")?;
+        forget(&mut remarks, unit);
+        let sql = "UPDATE receipt SET remarks = ?2 WHERE number = ?1";
+        connection.prepare_cached(sql)?.execute(params![number, json(&remarks)?])?;
+    }
+    Ok(())
+}
+
+fn forget_in_journal(connection: &Connection, unit: &UnitId, seq: i64) -> Result<(), Fault> {
+    let sql = "SELECT run, before, after FROM journal WHERE seq = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let rows: Vec<(i64, String, String)> = rows.collect::<Result<_, _>>()?;
+    for (run, before, after) in rows {
+        let clean = |mark: &str| -> Result<String, Fault> {
+            let mut mark: Mark = parsed(mark, "journal")?;
+            mark.forget(unit);
+            json(&mark)
+        };
+        let row = params![seq, run, clean(&before)?, clean(&after)?];
+        let sql = "UPDATE journal SET before = ?3, after = ?4 WHERE seq = ?1 AND run = ?2";
+        connection.prepare_cached(sql)?.execute(row)?;
     }
     Ok(())
 }
@@ -400,9 +454,9 @@ pub(super) fn forget_receipts(
 /// Forgets all models but one, with what was written of them meanwhile; gives their numbers.
 pub(super) fn forget_models(step: &Step<'_>, keep: i64) -> Result<Vec<i64>, Fault> {
     let mut gone = Vec::new();
-    let sql = "SELECT id FROM model WHERE what = ?1 AND id <> ?2";
+    let sql = "SELECT id FROM model WHERE id <> ?1";
     let mut statement = step.connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![TEXT, keep])?;
+    let mut rows = statement.query([keep])?;
     while let Some(row) = rows.next()? {
         gone.push(row.get::<_, i64>(0)?);
     }

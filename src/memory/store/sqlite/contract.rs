@@ -2,23 +2,22 @@
 //! writer. Nothing is worked out here.
 
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::super::{
-    Ask, Bare, Beside, Change, Counts, Error, Found, Look, Looked, Receipt, Run, Settlement, Store,
-    Vote, Write,
+    Ask, Backlog, Bare, Beside, Change, Counts, Error, Found, Look, Looked, Receipt, Rival, Run,
+    Settlement, Store, Vote, Write,
 };
 use super::entry::Event;
 use super::fault::Fault;
-use super::settle::{TEXT, known_model};
 use super::vectors::Code;
-use super::writer::{Order, Step, write_back};
-use super::{Sqlite, amend, file, read, search, settle};
+use super::writer::{Order, Step};
+use super::{Sqlite, amend, models, purge, read, rows, search, settle};
 use crate::memory::{Draft, Scope, State, UnitId, Version};
 
 /// Rows that one transaction of a long removal takes, so that writes do not wait for long.
@@ -28,6 +27,10 @@ const PIECE: i64 = 2000;
 impl Store for Sqlite {
     fn name(&self) -> &'static str {
         "sqlite"
+    }
+
+    fn is_shared(&self) -> bool {
+        false
     }
 
     async fn accept(&self, writes: Vec<Write>) -> Result<(), Error> {
@@ -42,6 +45,10 @@ impl Store for Sqlite {
     async fn waiting(&self, after: Option<&str>, limit: usize) -> Result<Vec<Write>, Error> {
         let after = after.map(str::to_owned);
         self.read(move |connection, _| read::waiting(connection, after.as_deref(), limit)).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        self.read(|connection, _| read::backlog(connection)).await
     }
 
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
@@ -77,23 +84,27 @@ impl Store for Sqlite {
         &self,
         (tenant, collection): (&str, &str),
         claims: &[(String, String)],
+        rival: &Rival,
     ) -> Result<Vec<Version>, Error> {
         let (tenant, collection) = (tenant.to_owned(), collection.to_owned());
-        let claims = claims.to_vec();
-        self.read(move |connection, _| read::rivals(connection, (&tenant, &collection), &claims))
-            .await
+        let (claims, rival) = (claims.to_vec(), rival.clone());
+        self.read(move |connection, _| {
+            read::rivals(connection, (&tenant, &collection), &claims, &rival)
+        })
+        .await
     }
 
     async fn alike(
         &self,
         (tenant, collection): (&str, &str),
         (field, value): (&str, &str),
+        rival: &Rival,
     ) -> Result<Vec<Version>, Error> {
         let (tenant, collection) = (tenant.to_owned(), collection.to_owned());
-        let (field, value) = (field.to_owned(), value.to_owned());
+        let (field, value, rival) = (field.to_owned(), value.to_owned(), rival.clone());
         self.read(move |connection, shelves| {
             let seqs = shelves.look(&tenant, |shelf| shelf.spelled(&collection, &field, &value));
-            read::load(connection, &tenant, &seqs.unwrap_or_default())
+            read::against(connection, &tenant, seqs.unwrap_or_default(), &rival)
         })
         .await
     }
@@ -218,6 +229,33 @@ impl Store for Sqlite {
         Ok(erased)
     }
 
+    async fn outlived(
+        &self,
+        ended: Timestamp,
+        recorded: &[(String, Timestamp)],
+        limit: usize,
+    ) -> Result<Vec<(String, i64)>, Error> {
+        let recorded = recorded.to_vec();
+        self.read(move |connection, _| purge::outlived(connection, ended, &recorded, limit)).await
+    }
+
+    async fn purge(&self, tenant: &str, seqs: &[i64]) -> Result<u64, Error> {
+        let (tenant, seqs) = (tenant.to_owned(), seqs.to_vec());
+        let purged = self.write(move |step| purge::purge(step, &tenant, &seqs)).await?;
+        if purged > 0 {
+            self.empty_log().await?;
+        }
+        Ok(purged)
+    }
+
+    async fn tended(&self) -> Result<Option<Timestamp>, Error> {
+        self.read(|connection, _| purge::tended(connection)).await
+    }
+
+    async fn tend(&self, at: Timestamp) -> Result<(), Error> {
+        self.write(move |step| purge::tend(step, at)).await
+    }
+
     async fn walk(
         &self,
         tenant: Option<&str>,
@@ -239,19 +277,29 @@ impl Store for Sqlite {
         limit: usize,
     ) -> Result<Vec<Bare>, Error> {
         let key = format!("{model}\n{}", without.join("\n"));
-        let (from, forgotten) = {
+        let (from, forgotten, passed) = {
             let known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
-            (known.chunks.get(&key).copied().unwrap_or(0), known.forgotten)
+            let passed = known.passed.get(model).cloned().unwrap_or_default();
+            (known.chunks.get(&key).copied().unwrap_or(0), known.forgotten, passed)
         };
         let (own, without) = (model.to_owned(), without.to_vec());
-        let look =
-            move |connection: &_, _: &_| read::bare(connection, (&own, &without), (from, limit));
+        let look = move |connection: &_, _: &_| {
+            read::bare(connection, (&own, &without, &passed), (from, limit))
+        };
         let (found, next) = self.read(look).await?;
         let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
         if known.forgotten == forgotten {
             known.chunks.insert(key, next);
         }
         Ok(found)
+    }
+
+    async fn pass_over(&self, model: &str, chunks: &[(i64, u32)]) -> Result<(), Error> {
+        let mut known = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = known.passed.entry(model.to_owned()).or_default();
+        let ids = chunks.iter().map(|(seq, ordinal)| rows::chunk_id(*seq, *ordinal));
+        Arc::make_mut(passed).extend(ids);
+        Ok(())
     }
 
     async fn embed(&self, model: &str, vectors: &[(i64, u32, Vec<f32>)]) -> Result<(), Error> {
@@ -285,7 +333,7 @@ impl Store for Sqlite {
     async fn forget_models(&self, keep: &str) -> Result<u64, Error> {
         // Looked up with each piece: the first vector of the model may come in between.
         let kept = |keep: &str, step: &Step<'_>| -> Result<i64, Fault> {
-            Ok(known_model(step.connection, keep, TEXT)?.map_or(-1, |(id, _)| id))
+            Ok(models::known_text(step.connection, keep)?.map_or(-1, |(id, _)| id))
         };
         let (mut removed, mut from) = (0, 0);
         loop {
@@ -341,18 +389,5 @@ impl Store for Sqlite {
         let sent = self.orders.send(Order::Close(done)).await;
         sent.map_err(|_closed| Error::Closed)?;
         closed.await.map_err(|_closed| Error::Closed)
-    }
-}
-
-impl Sqlite {
-    /// Writes the log back and cuts it off, so that nothing but the file holds anything.
-    async fn empty_log(&self) -> Result<(), Error> {
-        let path = self.path.clone();
-        let emptied = tokio::task::spawn_blocking(move || {
-            let connection = file::open_beside(&path)?;
-            write_back(&connection, "TRUNCATE");
-            Ok(())
-        });
-        emptied.await.map_err(|_cancelled| Error::Closed)?
     }
 }

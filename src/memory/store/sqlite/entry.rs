@@ -69,10 +69,11 @@ pub(super) enum Event {
         state: State,
         ended: i64,
     },
-    /// Versions that are gone, with the words of their chunks.
+    /// Versions that are gone, with the words of their chunks, and models whose last image went.
     Erase {
         tenant: String,
         gone: Vec<(i64, Vec<(u32, Bag)>)>,
+        models: Vec<i64>,
     },
     Embed {
         tenant: String,

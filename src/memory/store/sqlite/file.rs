@@ -14,8 +14,6 @@ use crate::config::{Unclaimed, claim};
 
 /// Marks a database file as a memory: `SWME`.
 const APPLICATION: i64 = 0x5357_4d45;
-/// The newest format that this version knows.
-const FORMAT: i64 = 1;
 /// How long a statement waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length to which the log is cut back after it was longer.
@@ -27,9 +25,13 @@ const SMALL: u64 = 32 << 20;
 pub(super) const MEND: &str = "nothing in it was changed: keep a copy, get what can be read with \
                                `sqlite3 FILE .recover`, or put a backup in its place";
 
+/// What brings the tables from one format to the next; the first makes them. Never changed once it was
+/// released.
+const STEPS: [&str; 2] = [TABLES, MODELS];
+
 /// Times are whole microseconds since 1970, UTC; what is finer is left off. Ids of chunks hold their
 /// version and place, those of vectors the chunk and model: see `rows.rs`.
-const CREATE: &str = "
+const TABLES: &str = "
     CREATE TABLE clock (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         seq INTEGER NOT NULL,
@@ -153,6 +155,26 @@ const CREATE: &str = "
     CREATE INDEX journal_run ON journal (run);
 ";
 
+/// Models of image vectors are each tenant's own, with the number of vectors that there are; ids of
+/// `picture` hold their numbers. `model` keeps those of text.
+const MODELS: &str = "
+    CREATE TABLE image_model (
+        tenant TEXT NOT NULL,
+        id INTEGER NOT NULL CHECK (id BETWEEN 0 AND 127),
+        name TEXT NOT NULL,
+        dimensions INTEGER NOT NULL,
+        pictures INTEGER NOT NULL,
+        PRIMARY KEY (tenant, id),
+        UNIQUE (tenant, name)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO image_model SELECT v.tenant, m.id, m.name, m.dimensions, count(*) FROM picture p
+        JOIN model m ON m.id = p.id % 128 AND m.what = 'image'
+        JOIN version v ON v.seq = p.id / 128 / 1048576 GROUP BY v.tenant, m.id;
+    DELETE FROM model WHERE what = 'image';
+    ALTER TABLE clock ADD COLUMN tended INTEGER;
+    CREATE INDEX version_ended ON version (ended_at) WHERE ended_at IS NOT NULL;
+";
+
 /// Takes the file for this process alone, and opens it for writing; makes it, with mode 0600, when
 /// there is none. The lock ends with what is returned.
 pub(super) fn open(config: &Config) -> Result<(Connection, File), Error> {
@@ -184,9 +206,7 @@ pub(super) fn open(config: &Config) -> Result<(Connection, File), Error> {
     if let Some(bytes) = config.max_bytes {
         limit(&connection, bytes).map_err(|error| told(&error, path))?;
     }
-    if format == 0 {
-        create(&connection).map_err(|error| told(&error, path))?;
-    }
+    bring_up(&connection, format).map_err(|error| told(&error, path))?;
     check(&connection, path)?;
     Ok((connection, lock))
 }
@@ -258,19 +278,28 @@ fn identify(connection: &Connection, path: &Path) -> Result<i64, Error> {
         let reason = "it is the database of another program: name another file";
         return Err(wrong(reason.to_owned()));
     }
-    if format > FORMAT {
+    if usize::try_from(format).map_or(true, |format| format > STEPS.len()) {
+        let newest = STEPS.len();
         let reason =
-            format!("it has format {format}, this version knows {FORMAT}: update switchboard");
+            format!("it has format {format}, this version knows {newest}: update switchboard");
         return Err(wrong(reason));
     }
     Ok(format)
 }
 
-fn create(connection: &Connection) -> rusqlite::Result<()> {
+/// Takes the steps that the tables have not taken yet, all or none.
+fn bring_up(connection: &Connection, format: i64) -> rusqlite::Result<()> {
+    let done = usize::try_from(format).unwrap_or(usize::MAX);
+    if done >= STEPS.len() {
+        return Ok(());
+    }
     let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(CREATE)?;
+    for step in STEPS.iter().skip(done) {
+        transaction.execute_batch(step)?;
+    }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
+    let newest = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    transaction.pragma_update(None, "user_version", newest)?;
     transaction.commit()
 }
 

@@ -11,6 +11,11 @@ use super::words::Bag;
 const SATURATION: f32 = 1.2;
 /// How much length counts against a chunk: three quarters of the way to its full proportion.
 const LENGTH: f32 = 0.75;
+/// Stands for the length of a chunk that was taken out again.
+const GONE: u32 = u32::MAX;
+/// Of how many chunks of a list one may be gone before the list is made anew: whatever is taken out,
+/// each list is read a few times at most.
+const SLACK: u32 = 4;
 /// Chunks from which on a term that most of them have is left out of questions with rarer ones.
 const MANY: usize = 10_000;
 
@@ -20,7 +25,10 @@ const MANY: usize = 10_000;
 struct List {
     /// Most terms are rare: up to here they need no memory of their own.
     bytes: SmallVec<[u8; 16]>,
+    /// Chunks that are there.
     chunks: u32,
+    /// Chunks in it that were taken out again.
+    gone: u32,
     last: u32,
 }
 
@@ -67,16 +75,26 @@ impl Postings {
 
     /// Takes a chunk out again, with the words that only it had.
     pub(super) fn remove(&mut self, chunk: u32, bag: &Bag) {
+        let Some(length) = self.lengths.get_mut(index(chunk)) else { return };
+        *length = GONE;
         for (term, _) in bag.terms() {
-            if let Some(list) = self.lists.get_mut(&term) {
-                *list = list.without(chunk);
-                if list.chunks == 0 {
-                    self.lists.remove(&term);
-                }
+            let Some(list) = self.lists.get_mut(&term) else { continue };
+            (list.chunks, list.gone) = (list.chunks.saturating_sub(1), list.gone + 1);
+            if list.chunks == 0 {
+                self.lists.remove(&term);
+            } else if list.gone.saturating_mul(SLACK) > list.chunks {
+                *list = list.left(&self.lengths);
             }
         }
         self.total = self.total.saturating_sub(u64::from(bag.length));
         self.gone += 1;
+    }
+
+    /// Bytes of the list of a term.
+    #[cfg(test)]
+    pub(super) fn bytes(&self, term: &str) -> usize {
+        let list = super::terms::find(term).and_then(|term| self.lists.get(&term));
+        list.map_or(0, |list| list.bytes.len())
     }
 
     /// Scores of the chunks that have any of the terms and that `counts` lets through; in no order.
@@ -136,7 +154,7 @@ impl Postings {
                 else {
                     return;
                 };
-                if !counts(chunk) {
+                if *length == GONE || !counts(chunk) {
                     return;
                 }
                 if *score == 0.0 {
@@ -186,10 +204,11 @@ impl List {
         (self.last, self.chunks) = (chunk, self.chunks + 1);
     }
 
-    fn without(&self, gone: u32) -> Self {
+    /// The list without what was taken out.
+    fn left(&self, lengths: &[u32]) -> Self {
         let mut list = Self::default();
         self.each(&mut |chunk, count| {
-            if chunk != gone {
+            if lengths.get(index(chunk)).is_some_and(|length| *length != GONE) {
                 list.add(chunk, count);
             }
         });

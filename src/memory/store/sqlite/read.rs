@@ -1,12 +1,14 @@
 //! What is asked of the tables alone: versions, receipts, what waits, neighbours, runs and counts.
 //! Writes nothing.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::super::{Bare, Beside, Counts, Receipt, Run, Stage, Write};
+use super::super::{BESIDE, Backlog, Bare, Beside, Counts, Receipt, Rival, Run, Stage, Write};
 use super::fault::{Fault, json, parsed};
-use super::rows::{self, SELECT, chunk_id, chunk_of, instant, named, unit_id, vector_id};
-use super::settle::{TEXT, known_model};
+use super::models;
+use super::rows::{self, SELECT, chunk_id, chunk_of, instant, micros, named, unit_id, vector_id};
 use crate::memory::{Draft, Scope, State, UnitId, Version, place};
 
 /// Chunks that are looked at for one answer of [`bare`], for each that is wanted.
@@ -61,6 +63,13 @@ pub(super) fn waiting(
     Ok(found)
 }
 
+pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Fault> {
+    let sql = "SELECT count(*), coalesce(sum(octet_length(body)), 0) FROM inbox";
+    let (writes, bytes): (i64, i64) =
+        connection.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Backlog { writes: writes.unsigned_abs(), bytes: bytes.unsigned_abs() })
+}
+
 fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -105,11 +114,11 @@ pub(super) fn rivals(
     connection: &Connection,
     (tenant, collection): (&str, &str),
     claims: &[(String, String)],
+    rival: &Rival,
 ) -> Result<Vec<Version>, Fault> {
     let mut seqs: Vec<i64> = Vec::new();
-    let sql = "SELECT f.seq FROM fact f JOIN version v ON v.seq = f.seq
-        WHERE f.entity = ?1 AND f.attribute = ?2 AND f.collection = ?3 AND f.tenant = ?4
-        AND v.ended_at IS NULL";
+    let sql = "SELECT seq FROM fact
+        WHERE entity = ?1 AND attribute = ?2 AND collection = ?3 AND tenant = ?4";
     let mut statement = connection.prepare_cached(sql)?;
     for (entity, attribute) in claims {
         let (entity, attribute) = rows::claim(entity, attribute);
@@ -118,9 +127,33 @@ pub(super) fn rivals(
             seqs.push(row.get(0)?);
         }
     }
+    against(connection, tenant, seqs, rival)
+}
+
+/// Those of some versions that a new one is held against, the newest first.
+pub(super) fn against(
+    connection: &Connection,
+    tenant: &str,
+    mut seqs: Vec<i64>,
+    rival: &Rival,
+) -> Result<Vec<Version>, Fault> {
     seqs.sort_unstable_by(|left, right| right.cmp(left));
     seqs.dedup();
-    load(connection, tenant, &seqs)
+    let sql = "SELECT 1 FROM version WHERE seq = ?1 AND tenant = ?2 AND ended_at IS NULL
+        AND state = 'active' AND (?3 = '' OR series <> ?3)
+        AND (valid_from IS NULL OR valid_from < ?4) AND (valid_to IS NULL OR valid_to > ?5)";
+    let (from, to) = (rival.from.map_or(i64::MIN, micros), rival.to.map_or(i64::MAX, micros));
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for seq in seqs {
+        if found.len() >= rival.limit {
+            break;
+        }
+        if statement.exists(params![seq, tenant, rival.but, to, from])? {
+            found.push(seq);
+        }
+    }
+    load(connection, tenant, &found)
 }
 
 pub(super) fn equal(
@@ -147,7 +180,8 @@ pub(super) fn beside(
         format!(
             "SELECT seq FROM version INDEXED BY version_series
             WHERE series = ?1 AND series <> '' AND collection = ?2 AND tenant = ?3
-            AND (position, seq) {than} (?4, ?5) ORDER BY position {order}, seq {order}"
+            AND (position, seq) {than} (?4, ?5) ORDER BY position {order}, seq {order}
+            LIMIT {BESIDE}"
         )
     };
     let mut found = Vec::new();
@@ -236,10 +270,10 @@ pub(super) fn walk(
 /// Chunks without a vector, from a chunk on; also the chunk from which on there can be more.
 pub(super) fn bare(
     connection: &Connection,
-    (model, without): (&str, &[String]),
+    (model, without, passed): (&str, &[String], &HashSet<i64>),
     (from, limit): (i64, usize),
 ) -> Result<(Vec<Bare>, i64), Fault> {
-    let number = known_model(connection, model, TEXT)?.map(|(number, _)| number);
+    let number = models::known_text(connection, model)?.map(|(number, _)| number);
     let sql =
         "SELECT c.id, v.ended_at IS NULL AND v.collection NOT IN (SELECT value FROM json_each(?3)),
         c.text FROM chunk c JOIN version v ON v.seq = c.id / ?2 WHERE c.id >= ?1 ORDER BY c.id";
@@ -257,7 +291,7 @@ pub(super) fn bare(
             Some(number) => having.exists([vector_id(id, number)])?,
             None => false,
         };
-        if row.get(1)? && !has {
+        if row.get(1)? && !has && !passed.contains(&id) {
             let (seq, ordinal) = chunk_of(id);
             first = first.or(Some(id));
             found.push(Bare { seq, ordinal, text: row.get(2)? });
@@ -273,7 +307,7 @@ pub(super) fn count_bare(
     without: &[String],
 ) -> Result<Vec<(String, u64)>, Fault> {
     // No vector has a model below 0.
-    let number = known_model(connection, model, TEXT)?.map_or(-1, |(number, _)| number);
+    let number = models::known_text(connection, model)?.map_or(-1, |(number, _)| number);
     let sql = format!(
         "SELECT v.tenant, count(*) FROM version v
         JOIN chunk c ON c.id >= v.seq * {0} AND c.id < (v.seq + 1) * {0}

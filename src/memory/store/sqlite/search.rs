@@ -8,11 +8,10 @@ use rusqlite::{Connection, OptionalExtension};
 use super::super::{Ask, Error, Found, Hit, Look, Looked};
 use super::fault::Fault;
 use super::postings::index;
-use super::settle::{IMAGE, TEXT, known_model};
 use super::shelf::{Mask, Shelf, by_row, is_looked_up};
 use super::shelves::Shelves;
 use super::vectors::{Candidate, Code, cosine};
-use super::{read, rows, words};
+use super::{models, read, rows, words};
 use crate::memory::place::{self, Ring};
 use crate::memory::{Filter, Scope, Spot};
 
@@ -34,8 +33,14 @@ pub(super) fn search(
     ask: &Ask,
 ) -> Result<Found, Fault> {
     let sets = sets(connection, scope)?;
-    let text = ask.vector.as_ref().map(|question| probe(connection, question, TEXT));
-    let image = ask.image.as_ref().map(|question| probe(connection, question, IMAGE));
+    let text = ask
+        .vector
+        .as_ref()
+        .map(|question| probe(connection, question, models::known_text(connection, &question.0)));
+    let image = ask.image.as_ref().map(|question| {
+        let of = (scope.tenant.as_str(), question.0.as_str());
+        probe(connection, question, models::known_image(connection, of))
+    });
     let terms = ask.words.as_deref().map(words::ask);
     let keep = ask.limit.saturating_add(MARGIN.max(ask.limit / 2));
     let found = shelves.look(&scope.tenant, |shelf| {
@@ -164,9 +169,9 @@ fn told(connection: &Connection, fault: Fault) -> Error {
 fn probe<'a>(
     connection: &Connection,
     (model, question): &'a (String, Vec<f32>),
-    what: &str,
+    known: Result<Option<(i64, usize)>, Fault>,
 ) -> Result<Probe<'a>, Error> {
-    let known = known_model(connection, model, what).map_err(|fault| told(connection, fault))?;
+    let known = known.map_err(|fault| told(connection, fault))?;
     let Some((number, expected)) = known else {
         return Ok(None);
     };

@@ -8,16 +8,11 @@ use super::super::{Error, Settlement, Stage, Write};
 use super::amend::amend;
 use super::entry::{Entry, Event, Vector};
 use super::fault::{Fault, json};
-use super::rows::{self, MODELS, chunk_id, instant, kept, micros, name, named, packed, vector_id};
+use super::models;
+use super::rows::{self, chunk_id, instant, kept, micros, name, named, packed, vector_id};
 use super::vectors::Code;
 use super::writer::Step;
 use crate::memory::{Chunk, Version};
-
-/// What a model's vectors are of, as its row says.
-pub(super) const TEXT: &str = "text";
-pub(super) const IMAGE: &str = "image";
-/// Numbers of models that are kept for those of texts.
-const OWN: i64 = 32;
 
 /// Puts writes into the inbox; one whose receipt is known already is not taken twice.
 pub(super) fn accept(step: &Step<'_>, writes: &[Write]) -> Result<(), Fault> {
@@ -169,7 +164,7 @@ fn keep(
         let sql = "INSERT INTO chunk VALUES (?1, ?2)";
         connection.prepare_cached(sql)?.execute(params![id, chunk.text])?;
         if let (Some((model, vector)), Some(code)) = (&chunk.vector, code) {
-            let model = model_id(connection, (model, TEXT), vector.len())?;
+            let model = models::text(connection, model, vector.len())?;
             let sql = "INSERT INTO vector VALUES (?1, ?2)";
             let row = params![vector_id(id, model), packed(vector)];
             connection.prepare_cached(sql)?.execute(row)?;
@@ -180,58 +175,12 @@ fn keep(
         if image.vector.is_empty() {
             continue;
         }
-        let model = model_id(connection, (&image.vector_model, IMAGE), image.vector.len())?;
+        let of = (version.tenant.as_str(), image.vector_model.as_str());
+        let model = models::add_image(connection, of, image.vector.len())?;
         let vector = Vector::of_image(seq, ordinal, model, code);
         let sql = "INSERT INTO picture VALUES (?1, ?2)";
         connection.prepare_cached(sql)?.execute(params![vector.id, packed(&image.vector)])?;
         kept.push(vector);
     }
     Ok(kept)
-}
-
-/// The number of a model; one that is new here gets the lowest that is free.
-pub(super) fn model_id(
-    connection: &Connection,
-    (model, what): (&str, &str),
-    dimensions: usize,
-) -> Result<i64, Fault> {
-    if let Some((id, expected)) = known_model(connection, model, what)? {
-        if expected != dimensions {
-            let model = model.to_owned();
-            return Err(Error::Dimensions { model, expected, given: dimensions }.into());
-        }
-        return Ok(id);
-    }
-    let sql =
-        "SELECT coalesce(min(id) + 1, 0) FROM (SELECT -1 AS id UNION ALL SELECT id FROM model)
-        WHERE id + 1 NOT IN (SELECT id FROM model)";
-    let id: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-    // Callers name the models of images. They must not take the last number from the embedder, and one
-    // write too many must be set aside and not wait for room that never comes.
-    if what == IMAGE && id >= MODELS - OWN {
-        let reason = "it has image vectors of too many models: name one that it has".to_owned();
-        return Err(Error::Unfit(reason).into());
-    }
-    if id >= MODELS {
-        let reason = format!("it holds vectors of {MODELS} models: remove those of some");
-        return Err(Error::Full(reason).into());
-    }
-    let sql = "INSERT INTO model VALUES (?1, ?2, ?3, ?4)";
-    let size = i64::try_from(dimensions).unwrap_or(i64::MAX);
-    connection.prepare_cached(sql)?.execute(params![id, model, what, size])?;
-    Ok(id)
-}
-
-/// Number and dimensions of a model that has vectors here.
-pub(super) fn known_model(
-    connection: &Connection,
-    model: &str,
-    what: &str,
-) -> Result<Option<(i64, usize)>, Fault> {
-    let sql = "SELECT id, dimensions FROM model WHERE name = ?1 AND what = ?2";
-    let row = connection
-        .prepare_cached(sql)?
-        .query_row([model, what], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    let row = row.optional()?;
-    Ok(row.map(|(id, dimensions)| (id, usize::try_from(dimensions).unwrap_or(usize::MAX))))
 }

@@ -49,9 +49,10 @@ fn change(shelves: &mut HashMap<String, Shelf>, event: Event) {
                 shelf.amend(seq, state, ended);
             }
         }
-        Event::Erase { tenant, gone } => {
+        Event::Erase { tenant, gone, models } => {
             if let Some(shelf) = shelves.get_mut(&tenant) {
                 gone.iter().for_each(|(seq, bags)| shelf.erase(*seq, bags));
+                models.iter().for_each(|model| drop(shelf.images.remove(model)));
             }
         }
         Event::Embed { tenant, seq, vector } => {

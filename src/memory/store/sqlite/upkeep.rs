@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,8 @@ use tokio::sync::mpsc;
 
 use super::super::Error;
 use super::file;
-use super::writer::{Order, write_back};
+use super::log::write_back;
+use super::writer::Order;
 
 /// How often the log is flushed to the disk.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
@@ -30,8 +32,13 @@ struct Log {
     flushed: Option<SystemTime>,
 }
 
-/// Tends the log on a thread of its own. Ends when `stop` is dropped.
-pub(super) fn tend(path: &Path, orders: &mpsc::WeakSender<Order>, stop: &Receiver<()>) {
+/// Tends the log on a thread of its own, and cuts it off where that is owed. Ends when `stop` is
+/// dropped.
+pub(super) fn tend(
+    path: &Path,
+    orders: &mpsc::WeakSender<Order>,
+    (stop, owed): (&Receiver<()>, &AtomicBool),
+) {
     let mut log = match Log::open(path) {
         Ok(log) => log,
         Err(error) => {
@@ -44,6 +51,7 @@ pub(super) fn tend(path: &Path, orders: &mpsc::WeakSender<Order>, stop: &Receive
         let Some(orders) = orders.upgrade() else {
             return;
         };
+        log.settle(owed);
         pause = log.tend(&orders).unwrap_or_else(|error| {
             tracing::warn!(%error, "the memory's log cannot be flushed");
             FLUSH_EVERY
@@ -59,6 +67,18 @@ impl Log {
             .map_err(|error| file::told(&error, path))?;
         let path = crate::config::beside(path, "-wal");
         Ok(Self { connection, path, page_bytes, flushed: None })
+    }
+
+    /// Cuts it off, where that is owed to somebody who erased something.
+    fn settle(&self, owed: &AtomicBool) {
+        if !owed.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        if write_back(&self.connection, "TRUNCATE") {
+            tracing::info!("the memory's log is empty: what was erased is gone");
+        } else {
+            owed.store(true, Ordering::Release);
+        }
     }
 
     fn tend(&mut self, orders: &mpsc::Sender<Order>) -> Result<Duration, std::io::Error> {

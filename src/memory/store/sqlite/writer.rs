@@ -16,6 +16,7 @@ use super::super::Error;
 use super::entry::Event;
 use super::fault::Fault;
 use super::file;
+use super::log::write_back;
 use super::shelves::Shelves;
 
 /// Jobs of one commit, at most.
@@ -128,7 +129,9 @@ pub(super) fn run(mut desk: Desk, mut orders: mpsc::Receiver<Order>, upkeep: Upk
             commit(&mut desk, &mut jobs);
         }
         match other {
-            Some(Order::Flush) => write_back(&desk.connection, "PASSIVE"),
+            Some(Order::Flush) => {
+                write_back(&desk.connection, "PASSIVE");
+            }
             Some(Order::Close(done)) => {
                 drop(orders);
                 end(desk, upkeep);
@@ -149,15 +152,6 @@ fn end(desk: Desk, upkeep: Upkeep) {
     }
     write_back(&desk.connection, "TRUNCATE");
     drop(desk);
-}
-
-/// Writes the log back into the file.
-pub(super) fn write_back(connection: &Connection, how: &str) {
-    let written = connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
-    if let Err(error) = written {
-        // Nothing is lost by it: it is all in the log.
-        tracing::warn!(%error, "the memory's log cannot be written back");
-    }
 }
 
 /// Does jobs in one transaction; those behind one that broke the transaction stay in the queue.

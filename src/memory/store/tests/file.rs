@@ -3,8 +3,6 @@
 use std::io::{Seek, SeekFrom, Write as _};
 use std::path::Path;
 
-use tokio_util::task::TaskTracker;
-
 use super::super::{Ask, Config, Error, SqliteConfig, Store, open};
 use super::kit::{
     MODEL, TENANT, ask_vector, ask_words, at, change, draft, put, put_vector, scope, sqlite_at,
@@ -227,7 +225,7 @@ async fn a_full_store_refuses_writes_and_goes_on_answering() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("memory.db");
     let config = SqliteConfig { path, max_bytes: Some(600_000) };
-    let store = open(&Config::Sqlite(config), &TaskTracker::new()).await.unwrap();
+    let store = open(&Config::Sqlite(config)).await.unwrap();
     let (kept, error) = fill(&*store).await;
     assert!(matches!(error, Error::Full(_)), "{error}");
     assert!(error.to_string().contains("max_bytes"), "{error}");
@@ -240,6 +238,29 @@ async fn a_full_store_refuses_writes_and_goes_on_answering() {
     // What is erased makes room.
     store.erase(TENANT, &first.unit).await.unwrap();
     put(&*store, version("small")).await;
+}
+
+#[tokio::test]
+async fn a_file_of_the_format_before_is_brought_up_to_date() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("memory.db");
+    let store = sqlite_at(&path).await.unwrap();
+    let image = serde_json::json!({
+        "sha256": "0".repeat(64), "vector_model": "clip", "vector": [1.0, 0.0]
+    });
+    let mut pictured = version("a picture");
+    pictured.draft.images = vec![serde_json::from_value(image).unwrap()];
+    let seq = put(&*store, pictured).await;
+    store.close().await.unwrap();
+    let before = "DROP TABLE image_model; INSERT INTO model VALUES (0, 'clip', 'image', 2);
+        DROP INDEX version_ended; ALTER TABLE clock DROP COLUMN tended; PRAGMA user_version = 1";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(before).unwrap();
+    let store = sqlite_at(&path).await.unwrap();
+    let image = Some(("clip".to_owned(), vec![1.0, 0.0]));
+    let ask = Ask { image, limit: 9, ..Ask::default() };
+    let found = store.search(&scope(), &ask).await.unwrap().image.unwrap().unwrap();
+    assert_eq!(found.iter().map(|hit| hit.seq).collect::<Vec<_>>(), [seq]);
+    assert_eq!(store.tended().await.unwrap(), None);
 }
 
 #[tokio::test]

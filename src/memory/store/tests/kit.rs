@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio_util::task::TaskTracker;
 
 use super::super::{
     Ask, Change, Chunk, Config, Error, Hit, Settlement, SqliteConfig, Stage, Store, Write, open,
@@ -34,7 +33,7 @@ pub(super) async fn sqlite() -> Fresh {
 
 pub(super) async fn sqlite_at(path: &Path) -> Result<Arc<dyn Store>, Error> {
     let config = SqliteConfig { path: path.to_owned(), ..SqliteConfig::default() };
-    open(&Config::Sqlite(config), &TaskTracker::new()).await
+    open(&Config::Sqlite(config)).await
 }
 
 /// An instant as text has it.

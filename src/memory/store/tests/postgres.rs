@@ -57,7 +57,21 @@ impl Server {
     ) -> Result<Arc<dyn Store>, Error> {
         let mut config = self.config.clone();
         edit(&mut config);
-        open(&Config::Postgresql(config), &tokio_util::task::TaskTracker::new()).await
+        open(&Config::Postgresql(config)).await
+    }
+
+    /// Runs statements beside the store, on a connection that stays open until what is given is dropped.
+    pub(super) async fn held(&self, statements: &str) -> tokio::task::JoinSet<()> {
+        let (client, connection) =
+            tokio_postgres::connect(url().as_str(), tokio_postgres::NoTls).await.unwrap();
+        let mut line = tokio::task::JoinSet::new();
+        line.spawn(async move { drop(connection.await) });
+        client.batch_execute(statements).await.unwrap();
+        line.spawn(async move {
+            let _client = client;
+            std::future::pending::<()>().await;
+        });
+        line
     }
 
     /// Runs statements beside the store.

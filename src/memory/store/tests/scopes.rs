@@ -204,3 +204,22 @@ pub(super) async fn neighbours_are_those_of_the_group_in_the_scope(store: &dyn S
     let other = Scope { tenant: "other".into(), ..scope() };
     assert_eq!(beside(other, 2, 3).await, BTreeSet::new());
 }
+
+pub(super) async fn neighbours_are_not_looked_for_without_end(store: &dyn Store) {
+    let turn = |position: i64, owner: &str| {
+        let mut draft = draft("a turn");
+        (draft.group, draft.position) = ("talk".to_owned(), Some(position));
+        Version { owner: owner.into(), ..of(draft) }
+    };
+    let first = put(store, turn(0, "ann")).await;
+    for position in 1..64 {
+        put(store, turn(position, "bo")).await;
+    }
+    let near = put(store, turn(64, "ann")).await;
+    put(store, turn(65, "ann")).await;
+    let own = Owned { collection: "notes".into(), owner: Some("ann".into()) };
+    let own = Scope { collections: vec![own], ..scope() };
+    let found = store.beside(&own, &[first], 9).await.unwrap();
+    let found: Vec<(i64, i32)> = found.iter().map(|one| (one.seq, one.distance)).collect();
+    assert_eq!(found, [(near, 1)], "the 64 nearest places are looked at, whoever may see them");
+}

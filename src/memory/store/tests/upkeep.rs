@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::super::{Ask, Change, Error, Stage, Store, Vote, Write};
+use super::super::{Ask, Backlog, Change, Error, Rival, Settlement, Stage, Store, Vote, Write};
 use super::kit::{
     COLLECTION, MODEL, TENANT, ask_vector, ask_words, at, change, chunk, next, put, put_vector,
-    put_with, scope, version, write,
+    put_with, scope, settlement, version, write,
 };
 use crate::memory::{End, Ended, Entity, Fact, Image, Place, Scope, Spot, State, UnitId, Version};
 
@@ -129,10 +129,11 @@ pub(super) async fn an_erased_unit_is_nowhere(store: &dyn Store) {
     assert_eq!(store.history(TENANT, &first.unit).await.unwrap(), []);
     assert_eq!(store.of_source(TENANT, &first.draft).await.unwrap(), []);
     let here = (TENANT, COLLECTION);
+    let all = Rival { limit: 9, ..Rival::default() };
     assert_eq!(store.equal(here, &later.digest).await.unwrap(), []);
-    assert_eq!(store.alike(here, ("document", "zebra/1")).await.unwrap(), []);
+    assert_eq!(store.alike(here, ("document", "zebra/1"), &all).await.unwrap(), []);
     let claims = [("zebra".to_owned(), "legs".to_owned())];
-    assert_eq!(store.rivals(here, &claims).await.unwrap(), []);
+    assert_eq!(store.rivals(here, &claims, &all).await.unwrap(), []);
     assert_eq!(store.distances(&[old, new], (1.0, 2.0)).await.unwrap(), []);
     assert_eq!(store.load(TENANT, &[other]).await.unwrap()[0].conflicts, []);
     assert_eq!(store.waiting(None, 9).await.unwrap(), [], "nor does it come back");
@@ -162,6 +163,83 @@ pub(super) async fn an_erased_unit_is_nowhere(store: &dyn Store) {
     }
     let after = put(store, version("after")).await;
     assert!(after > other && after > new, "an evidence id never comes again");
+}
+
+pub(super) async fn what_others_say_of_an_erased_unit_goes_with_it(store: &dyn Store) {
+    let gone = version("Ann lives in Paris");
+    put(store, gone.clone()).await;
+    let told = format!("contradicts unit `{}`: `city` is `Bonn` here and `Paris` there", gone.unit);
+    let other = Version {
+        state: State::Held,
+        conflicts: vec![gone.unit.clone()],
+        remarks: vec![told.clone(), "believed less".into()],
+        ..version("Ann lives in Bonn")
+    };
+    let write = write(other.draft.clone());
+    store.accept(vec![write.clone()]).await.unwrap();
+    let settled = settlement(&write.receipt, other.clone());
+    let settled = Settlement { stage: Stage::Held, remarks: other.remarks.clone(), ..settled };
+    let seq = store.settle(vec![settled]).await.unwrap()[0].unwrap();
+    store.change(Some(("run", "archives")), &[archive(seq)]).await.unwrap();
+    assert_eq!(store.erase(TENANT, &gone.unit).await.unwrap(), 1);
+    let clean = |remarks: &[String]| {
+        let all = remarks.join(" ");
+        assert!(!all.contains("Paris") && !all.contains(gone.unit.as_str()), "{remarks:?}");
+        assert!(all.contains("erased") && all.contains("believed less"), "{remarks:?}");
+    };
+    clean(&store.load(TENANT, &[seq]).await.unwrap()[0].remarks);
+    clean(&store.receipt(TENANT, &write.receipt).await.unwrap().unwrap().remarks);
+    assert_eq!(store.undo("run").await.unwrap(), 1, "the journal knows the version as it is now");
+    let undone = store.load(TENANT, &[seq]).await.unwrap().remove(0);
+    clean(&undone.remarks);
+    assert_eq!((undone.state, &undone.conflicts[..]), (State::Held, &[][..]));
+}
+
+pub(super) async fn what_outlived_its_retention_is_removed_for_ever(store: &dyn Store) {
+    let first = version("zebra one");
+    let replaced = put(store, first.clone()).await;
+    let later = next(&first, "zebra two");
+    let current =
+        put_with(store, later.clone(), vec![chunk(&later)], vec![merge(replaced, &first.unit)])
+            .await;
+    let expired = version("zebra three");
+    let expired_unit = expired.unit.clone();
+    let expired = put(store, expired).await;
+    let told = format!("contradicts unit `{expired_unit}`: it says `three`");
+    let beside = Version {
+        conflicts: vec![expired_unit.clone()],
+        remarks: vec![told],
+        ..version("zebra four")
+    };
+    let beside = put(store, beside).await;
+    let end = Ended { at: Timestamp::now(), why: End::Expired, by: None };
+    store.change(None, &[Change { ended: Some(Some(end)), ..change(expired) }]).await.unwrap();
+
+    let (now, hour) = (Timestamp::now(), jiff::SignedDuration::from_hours(1));
+    assert_eq!(store.outlived(now - hour, &[], 9).await.unwrap(), [], "ended too late");
+    let here = |seq: i64| (TENANT.to_owned(), seq);
+    assert_eq!(store.outlived(now + hour, &[], 9).await.unwrap(), [here(expired)]);
+    let kept = |at| vec![(COLLECTION.to_owned(), at)];
+    let both = [here(replaced), here(expired)];
+    assert_eq!(store.outlived(now + hour, &kept(now + hour), 9).await.unwrap(), both);
+    assert_eq!(store.outlived(now + hour, &kept(now + hour), 1).await.unwrap().len(), 1);
+    assert_eq!(store.outlived(now + hour, &kept(now - hour), 9).await.unwrap(), [here(expired)]);
+
+    assert_eq!(store.purge("other", &[replaced, expired]).await.unwrap(), 0);
+    assert_eq!(store.purge(TENANT, &[replaced, expired, current, 999]).await.unwrap(), 2);
+    let left = store.load(TENANT, &[replaced, expired, current]).await.unwrap();
+    assert_eq!(left.iter().map(|version| version.seq).collect::<Vec<_>>(), [current]);
+    assert_eq!(store.history(TENANT, &expired_unit).await.unwrap(), []);
+    let remarks = store.load(TENANT, &[beside]).await.unwrap().remove(0).remarks;
+    assert!(!remarks[0].contains("three"), "{remarks:?}");
+    for known_at in [None, Some(now)] {
+        let scope = Scope { known_at, ..scope() };
+        let found = ask_words(store, &scope, "zebra").await;
+        assert!(found.iter().all(|hit| [current, beside].contains(&hit.seq)), "{found:?}");
+    }
+    assert_eq!(store.tended().await.unwrap(), None);
+    store.tend(at("2026-05-01T00:00:00Z")).await.unwrap();
+    assert_eq!(store.tended().await.unwrap(), Some(at("2026-05-01T00:00:00Z")));
 }
 
 fn vote(seq: i64, by: &str, approve: bool) -> Vote {
@@ -277,6 +355,7 @@ pub(super) async fn use_is_counted(store: &dyn Store) {
 
 pub(super) async fn counts_are_of_one_tenant_or_all(store: &dyn Store) {
     assert_eq!(store.counts(None).await.unwrap().versions, 0);
+    assert_eq!(store.backlog().await.unwrap(), Backlog::default());
     let first = version("first");
     let old = put(store, first.clone()).await;
     let later = next(&first, "later");
@@ -286,6 +365,8 @@ pub(super) async fn counts_are_of_one_tenant_or_all(store: &dyn Store) {
     put(store, Version { state: State::Quarantined, ..version("bad") }).await;
     put(store, Version { tenant: "other".into(), ..version("theirs") }).await;
     store.accept(vec![write(version("waits").draft)]).await.unwrap();
+    let backlog = store.backlog().await.unwrap();
+    assert!(backlog.writes == 1 && backlog.bytes > 100, "{backlog:?}");
     let ours = store.counts(Some(TENANT)).await.unwrap();
     assert_eq!((ours.units, ours.versions, ours.chunks), (4, 5, 4));
     assert_eq!((ours.held, ours.waiting), ((1, 1), 1));

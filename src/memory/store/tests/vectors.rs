@@ -1,11 +1,11 @@
 //! Vectors of chunks and of images.
 
-use super::super::{Ask, Chunk, Error, Store};
+use super::super::{Ask, Chunk, Error, Store, Write};
 use super::kit::{
-    Dice, MODEL, ask_vector, ask_words, at, change, chunk, filter, put, put_vector, put_with,
-    scope, seqs, version,
+    Dice, MODEL, TENANT, ask_vector, ask_words, at, change, chunk, filter, put, put_vector,
+    put_with, scope, seqs, settlement, version, write,
 };
-use crate::memory::{Compare, End, Ended, Image, Scope};
+use crate::memory::{Compare, End, Ended, Image, Scope, Version};
 
 pub(super) async fn vectors_of_several_models_are_never_mixed(store: &dyn Store) {
     let first = put_vector(store, "first", MODEL, &[1.0, 0.0, 0.0]).await;
@@ -176,4 +176,73 @@ pub(super) async fn models_are_forgotten_but_for_one(store: &dyn Store) {
     store.embed("old", &[(seq, 0, vec![1.0, 0.0])]).await.unwrap();
     assert_eq!(seqs(&ask_vector(store, &scope(), "old", &[1.0, 0.0]).await), [seq]);
     assert_eq!(ask_words(store, &scope(), "old").await.len(), 1);
+}
+
+/// A unit with images of these models, whose vectors have so many numbers.
+fn pictured(tenant: &str, models: &[String], dimensions: usize) -> Version {
+    let mut version = Version { tenant: tenant.into(), ..version("a picture") };
+    let image = |model: &String| Image {
+        uri: String::new(),
+        media_type: String::new(),
+        sha256: String::new(),
+        description: String::new(),
+        ocr_text: String::new(),
+        vector_model: model.clone(),
+        vector: vec![1.0; dimensions],
+    };
+    version.draft.images = models.iter().map(image).collect();
+    version
+}
+
+async fn try_put(store: &dyn Store, version: Version) -> Result<Option<i64>, Error> {
+    let write = Write { tenant: version.tenant.clone(), ..write(version.draft.clone()) };
+    store.accept(vec![write.clone()]).await.unwrap();
+    Ok(store.settle(vec![settlement(&write.receipt, version)]).await?.remove(0))
+}
+
+pub(super) async fn models_of_images_are_each_tenants_own_and_few(store: &dyn Store) {
+    let clip = ["clip".to_owned()];
+    let ours = put(store, pictured(TENANT, &clip, 3)).await;
+    let theirs = put(store, pictured("other", &clip, 2)).await;
+    for (tenant, dimensions, seq) in [(TENANT, 3, ours), ("other", 2, theirs)] {
+        let scope = Scope { tenant: tenant.into(), ..scope() };
+        let image = Some(("clip".to_owned(), vec![1.0; dimensions]));
+        let ask = Ask { image, limit: 9, ..Ask::default() };
+        let found = store.search(&scope, &ask).await.unwrap().image.unwrap().unwrap();
+        assert_eq!(seqs(&found), [seq], "{tenant}");
+    }
+    let more: Vec<String> = (1..16).map(|number| format!("model {number}")).collect();
+    let full = pictured(TENANT, &more, 2);
+    try_put(store, full.clone()).await.unwrap();
+    let one = ["one more".to_owned()];
+    let error = try_put(store, pictured(TENANT, &one, 2)).await.unwrap_err();
+    assert!(matches!(error, Error::Models { most: 16, .. }), "{error}");
+    let wrong = try_put(store, pictured(TENANT, &clip, 2)).await.unwrap_err();
+    assert!(matches!(wrong, Error::Dimensions { expected: 3, given: 2, .. }), "{wrong}");
+    try_put(store, pictured("other", &one, 5)).await.unwrap().unwrap();
+    // What has no image any more is no model of the tenant, and its name is free.
+    store.erase(TENANT, &full.unit).await.unwrap();
+    let again = try_put(store, pictured(TENANT, &more[..1], 7)).await.unwrap().unwrap();
+    try_put(store, pictured(TENANT, &one, 2)).await.unwrap().unwrap();
+    let image = Some((more[0].clone(), vec![1.0; 7]));
+    let ask = Ask { image, limit: 9, ..Ask::default() };
+    let found = store.search(&scope(), &ask).await.unwrap().image.unwrap().unwrap();
+    assert_eq!(seqs(&found), [again]);
+}
+
+pub(super) async fn chunks_that_are_passed_over_hide_none_behind_them(store: &dyn Store) {
+    let one = put(store, version("one")).await;
+    let two = put(store, version("two")).await;
+    let bare = async |model: &str, limit| {
+        let found = store.bare(model, &[], limit).await.unwrap();
+        found.into_iter().map(|bare| bare.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(bare(MODEL, 1).await, [one]);
+    store.pass_over(MODEL, &[(one, 0)]).await.unwrap();
+    assert_eq!(bare(MODEL, 1).await, [two]);
+    assert_eq!(bare("another", 9).await, [one, two], "another model may take it");
+    store.embed(MODEL, &[(two, 0, vec![1.0])]).await.unwrap();
+    assert_eq!(bare(MODEL, 9).await, [0_i64; 0]);
+    let three = put(store, version("three")).await;
+    assert_eq!(bare(MODEL, 9).await, [three]);
 }

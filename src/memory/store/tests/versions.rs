@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::super::{Ask, Change, Look, Store};
+use super::super::{Ask, Change, Look, Rival, Store};
 use super::kit::{
     COLLECTION, TENANT, ask_words, at, change, chunk, draft, next, of, put, put_with, scope,
     version,
@@ -143,14 +143,15 @@ pub(super) async fn versions_are_found_by_source_digest_document_and_claim(store
     assert_eq!(seqs(store.of_source(TENANT, &first.draft).await.unwrap()), [seq]);
     assert_eq!(seqs(store.equal(here, &later.digest).await.unwrap()), [seq]);
     assert_eq!(seqs(store.equal(here, &first.digest).await.unwrap()), NONE, "it has ended");
-    assert_eq!(seqs(store.alike(here, ("document", "PX-200/7")).await.unwrap()), [seq]);
-    assert_eq!(seqs(store.alike(here, ("document", "PX-200")).await.unwrap()), NONE);
-    assert_eq!(seqs(store.alike(here, ("absent", "PX-200/7")).await.unwrap()), NONE);
+    let all = Rival { limit: 9, ..Rival::default() };
+    assert_eq!(seqs(store.alike(here, ("document", "PX-200/7"), &all).await.unwrap()), [seq]);
+    assert_eq!(seqs(store.alike(here, ("document", "PX-200"), &all).await.unwrap()), NONE);
+    assert_eq!(seqs(store.alike(here, ("absent", "PX-200/7"), &all).await.unwrap()), NONE);
     let claims = [("PX-200", "weight"), ("PX-200", "pressure")];
     let claims = claims.map(|(entity, attribute)| (entity.to_owned(), attribute.to_owned()));
-    assert_eq!(seqs(store.rivals(here, &claims).await.unwrap()), [seq]);
-    assert_eq!(seqs(store.rivals(here, &claims[..1]).await.unwrap()), NONE);
-    assert_eq!(seqs(store.rivals(here, &[]).await.unwrap()), NONE);
+    assert_eq!(seqs(store.rivals(here, &claims, &all).await.unwrap()), [seq]);
+    assert_eq!(seqs(store.rivals(here, &claims[..1], &all).await.unwrap()), NONE);
+    assert_eq!(seqs(store.rivals(here, &[], &all).await.unwrap()), NONE);
 }
 
 pub(super) async fn what_bears_on_several_writes_is_told_at_once(store: &dyn Store) {
@@ -306,4 +307,43 @@ pub(super) async fn a_list_goes_on_where_the_last_ended(store: &dyn Store) {
     assert_eq!(list(scope(), Some(three), 2).await, [two, one]);
     assert_eq!(list(scope(), Some(zero), 2).await, NONE);
     assert_eq!(list(own, None, 10).await, [four, three, one, zero]);
+}
+
+pub(super) async fn a_new_version_is_held_against_what_holds_with_it_and_is_of_no_part_of_it(
+    store: &dyn Store,
+) {
+    let part = |group: &str, from: Option<&str>, to: Option<&str>| {
+        let mut version = version("a page");
+        version.draft.group = group.into();
+        version.draft.metadata.insert("document".into(), "PX-200".into());
+        version.draft.facts = vec![Fact {
+            entity: "PX-200".into(),
+            attribute: "weight".into(),
+            value: "5".into(),
+            unit: "kg".into(),
+        }];
+        Version { valid_from: from.map(at), valid_to: to.map(at), ..version }
+    };
+    let (january, june) = (Some("2026-01-01T00:00:00Z"), Some("2026-06-01T00:00:00Z"));
+    let old = put(store, part("first", None, january)).await;
+    let now = put(store, part("second", january, june)).await;
+    let later = put(store, part("third", june, None)).await;
+    let held = Version { state: State::Held, ..part("held", None, None) };
+    put(store, held).await;
+    let here = (TENANT, COLLECTION);
+    let claims = [("PX-200".to_owned(), "weight".to_owned())];
+    let ask = async |rival: Rival| {
+        let alike = store.alike(here, ("document", "PX-200"), &rival).await.unwrap();
+        let rivals = store.rivals(here, &claims, &rival).await.unwrap();
+        let alike: Vec<i64> = alike.iter().map(|version| version.seq).collect();
+        assert_eq!(rivals.iter().map(|version| version.seq).collect::<Vec<_>>(), alike);
+        alike
+    };
+    let all = Rival { limit: 9, ..Rival::default() };
+    assert_eq!(ask(all.clone()).await, [later, now, old], "the newest first");
+    assert_eq!(ask(Rival { limit: 1, ..all.clone() }).await, [later]);
+    assert_eq!(ask(Rival { but: "third".into(), ..all.clone() }).await, [now, old]);
+    let spring = Rival { from: Some(at("2026-02-01T00:00:00Z")), to: june.map(at), ..all.clone() };
+    assert_eq!(ask(spring).await, [now]);
+    assert_eq!(ask(Rival { from: june.map(at), ..all }).await, [later]);
 }

@@ -113,24 +113,29 @@ impl Bench {
         Self::at(tempfile::tempdir().unwrap(), embedder, config).await
     }
 
+    pub(super) async fn with_upkeep(upkeep: UpkeepConfig) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        Self::begin(home, (None, WritingConfig::default()), upkeep).await
+    }
+
     pub(super) async fn at(
         home: tempfile::TempDir,
         embedder: Option<Arc<dyn Embedder>>,
         config: WritingConfig,
     ) -> Self {
         let upkeep = UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() };
-        Self::open(home, embedder, (config, upkeep)).await
+        Self::begin(home, (embedder, config), upkeep).await
     }
 
-    async fn open(
+    async fn begin(
         home: tempfile::TempDir,
-        embedder: Option<Arc<dyn Embedder>>,
-        (config, upkeep): (WritingConfig, UpkeepConfig),
+        (embedder, config): (Option<Arc<dyn Embedder>>, WritingConfig),
+        upkeep: UpkeepConfig,
     ) -> Self {
         let path = file(home.path());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let sqlite = StoreConfig::Sqlite(SqliteConfig { path, ..SqliteConfig::default() });
-        let store = open(&sqlite, &tasks).await.unwrap();
+        let store = open(&sqlite).await.unwrap();
         let collections = Arc::new(ArcSwap::from_pointee(collections(home.path())));
         let parts = Parts {
             store: Arc::clone(&store),
@@ -162,7 +167,7 @@ impl Bench {
     /// The same, with receipts that are kept so long.
     pub(super) async fn again_kept(self, receipts: Duration) -> Self {
         let upkeep = UpkeepConfig { every: Duration::ZERO, receipts, ..UpkeepConfig::default() };
-        Self::open(self.end().await, None, (WritingConfig::default(), upkeep)).await
+        Self::begin(self.end().await, (None, WritingConfig::default()), upkeep).await
     }
 
     async fn end(self) -> tempfile::TempDir {

@@ -1,10 +1,12 @@
 //! Upkeep: what it plans, does and puts back.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, Draft, End, Error, Stage, State, Work};
+use crate::memory::{Change, Draft, End, Error, Stage, State, UpkeepConfig, Work, WritingConfig};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
@@ -170,4 +172,41 @@ async fn upkeep_removes_receipts_that_nobody_asks_for_any_more() {
     let gone = bench.writing.receipt(&cora, &receipt.id, None).await;
     assert!(matches!(gone, Err(Error::Unknown { .. })), "{gone:?}");
     assert_eq!(bench.version(&receipt).await.draft.text, LONG);
+}
+
+#[tokio::test]
+async fn upkeep_is_due_by_its_last_time_whatever_was_started_since() {
+    let hourly = UpkeepConfig { every: Duration::from_secs(3600), ..UpkeepConfig::default() };
+    let bench = Bench::with_upkeep(hourly).await;
+    let now = Timestamp::from_second(Timestamp::now().as_second()).unwrap();
+    let due = async |at| bench.writing.due(at).await.unwrap();
+    assert_eq!(due(now).await, Duration::ZERO, "it was never done");
+    bench.writing.tidy(now).await.unwrap();
+    assert_eq!(due(now + SignedDuration::from_mins(30)).await, Duration::from_secs(1800));
+    assert_eq!(due(now + SignedDuration::from_mins(90)).await, Duration::ZERO);
+    assert_eq!(due(now - SignedDuration::from_mins(5)).await, Duration::ZERO, "no clock stops it");
+    let bench = bench.again(WritingConfig::default()).await;
+    assert_eq!(bench.store.tended().await.unwrap(), Some(now));
+}
+
+#[tokio::test]
+async fn what_a_retention_ended_is_gone_after_the_time_of_grace() {
+    let years = Duration::from_secs(100 * 8760 * 3600);
+    for (grace, gone) in [(years, 0), (Duration::ZERO, 2)] {
+        let upkeep = UpkeepConfig { every: Duration::ZERO, grace, ..UpkeepConfig::default() };
+        let bench = Bench::with_upkeep(upkeep).await;
+        let uma = bench.user();
+        bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+        let kept = bench.stored(&uma, note("1", "Likes coffee in the morning.")).await;
+        let other = bench.stored(&bench.curator(), manual("1", "A rule of the house.")).await;
+        let late = kept.recorded + SignedDuration::from_hours(8761);
+        let (runs, removed) = bench.writing.tidy(late).await.unwrap();
+        assert_eq!(removed, gone, "what was replaced is over its retention too");
+        // A run can be undone as long as what it ended is there.
+        let undone = bench.writing.undo(&runs[0].id).await.unwrap();
+        assert_eq!(undone, u64::from(gone == 0));
+        let left = bench.store.history("acme", &kept.unit).await.unwrap();
+        assert_eq!(left.len(), if gone == 0 { 2 } else { 0 });
+        assert!(bench.load(other.seq).await.ended.is_none());
+    }
 }

@@ -52,6 +52,10 @@ impl Embedder for Letters {
             let reason = "a word of it is refused".into();
             return Err(Error::Refused { endpoint: "letters".into(), status: 400, reason });
         }
+        if texts.iter().any(|text| text.contains("unspeakable")) {
+            let (endpoint, reason) = ("letters".into(), "a text is refused".into());
+            return Err(Error::Refused { endpoint, status: 400, reason });
+        }
         self.texts.fetch_add(texts.len(), Ordering::AcqRel);
         let size = if self.short.load(Ordering::Acquire) { 5 } else { 27 };
         let count = |text: &String| {
@@ -176,10 +180,12 @@ async fn a_text_that_is_refused_does_not_keep_others_from_their_vectors() {
     let embedder = Letters::named("letters", true, false, "unspeakable");
     let bench = Bench::with(Some(embedder.clone()), WritingConfig::default()).await;
     let cora = bench.curator();
-    bench.put(&cora, manual("1", "The unspeakable valve opens at five bar.")).await;
+    let refused = bench.stored(&cora, manual("1", "The unspeakable valve opens at five bar.")).await;
     bench.put(&cora, manual("2", "The hatch opens at six bar.")).await;
     bench.put(&cora, manual("3", "The door opens at noon.")).await;
     embedder.down.store(false, Ordering::Release);
     until(async || vectors(&bench).await == 2).await;
     until(async || bench.writing.coverage().missing("acme") == 1).await;
+    let told = ["part 0 has no vector: the embedder refuses its text"];
+    until(async || bench.load(refused.seq).await.remarks == told).await;
 }

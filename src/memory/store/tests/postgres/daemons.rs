@@ -3,11 +3,18 @@
 use std::collections::{BTreeMap, HashSet};
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::super::super::{Store, Write};
+use arc_swap::ArcSwap;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::super::super::{Stage, Store, Write};
 use super::super::kit::ask_words;
 use super::super::kit::{TENANT, draft, put, scope, seqs, settlement, version, write};
 use super::Server;
+use crate::admission::Caller;
+use crate::memory::{Collections, Parts, Rights, UpkeepConfig, Writing, WritingConfig};
 
 fn write_to(collection: &str, source: &str, text: &str) -> Write {
     let mut draft = draft(text);
@@ -113,4 +120,57 @@ async fn what_one_daemon_stores_the_other_finds() {
     let second = put(&*two, version("the valve")).await;
     assert_eq!(seqs(&ask_words(&*two, &scope(), "pump").await), [first]);
     assert_eq!(seqs(&ask_words(&*one, &scope(), "valve").await), [second]);
+}
+
+const NOTES: &str = r#"
+name = "notes"
+description = "notes"
+layer = "notes"
+kinds = ["knowledge"]
+sources = ["*"]
+origin = "person"
+trust = { person = 60 }
+access = { read = ["any"], write = ["any"], review = ["role:reviewer"] }
+"#;
+
+/// The write path of a daemon; one that is stopped takes writes and works none off.
+async fn writing(
+    store: Arc<dyn Store>,
+    collections: &Arc<ArcSwap<Collections>>,
+    stop: &CancellationToken,
+) -> Writing {
+    let parts = Parts {
+        store,
+        embedder: None,
+        collections: Arc::clone(collections),
+        upkeep: UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() },
+        tasks: TaskTracker::new(),
+        stop: stop.clone(),
+    };
+    Writing::start(parts, WritingConfig::default()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_daemon_settles_is_waited_for() {
+    let server = Server::new();
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("memory")).unwrap();
+    std::fs::write(home.path().join("memory/notes.toml"), NOTES).unwrap();
+    let (collections, problems) = Collections::load(home.path());
+    assert!(problems.is_empty(), "{problems:?}");
+    let collections = Arc::new(ArcSwap::from_pointee(collections));
+    let (ends, stopped) = (CancellationToken::new(), CancellationToken::new());
+    stopped.cancel();
+    let works = writing(server.store().await, &collections, &ends).await;
+    let takes = writing(server.store().await, &collections, &stopped).await;
+    let caller = Caller { name: "ann".into(), tenant: TENANT.into(), roles: Vec::new() };
+    let rights = Rights::of(&caller, &collections.load());
+    let mut one = draft("A rule of the house that holds.");
+    one.collection = "notes".into();
+    // The one that works has nothing of its own to wake it, and tells the other nothing.
+    let wait = Some(Duration::from_secs(25));
+    let receipt = takes.remember(&rights, vec![one], wait).await.remove(0).unwrap();
+    assert_eq!(receipt.stage, Stage::Stored, "{receipt:?}");
+    drop(works);
+    ends.cancel();
 }

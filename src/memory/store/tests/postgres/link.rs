@@ -271,3 +271,28 @@ async fn the_index_finds_the_nearest_under_any_filter() {
     }
     assert!(right * 100 >= wanted * 99, "{right} of {wanted}");
 }
+
+#[tokio::test]
+async fn connections_that_are_all_in_use_are_no_server_that_is_gone() {
+    let server = Server::new();
+    let store = server
+        .store_with(|config| {
+            config.connections = 1;
+            config.wait = Duration::from_millis(200);
+        })
+        .await
+        .unwrap();
+    let seq = put(&*store, version("the pump")).await;
+    let schema = &server.config.schema;
+    let lock = format!("BEGIN; LOCK TABLE {schema}.versions IN ACCESS EXCLUSIVE MODE");
+    let slow = server.held(&lock).await;
+    let seqs = [seq];
+    let ask = || store.load(TENANT, &seqs);
+    let (first, second) = tokio::join!(ask(), async {
+        let error = ask().await.unwrap_err();
+        drop(slow);
+        error
+    });
+    assert!(matches!(second, Error::Busy(_)), "{second}");
+    assert_eq!(first.unwrap().len(), 1);
+}
