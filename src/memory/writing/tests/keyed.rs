@@ -15,9 +15,10 @@ fn client(id: &str, text: &str) -> Value {
 
 /// The placeholder of a text that holds one.
 fn word(text: &str) -> String {
-    let from = text.find("[PHONE_").unwrap_or_else(|| panic!("no placeholder in {text}"));
-    let to = from + text[from..].find(']').unwrap();
-    text[from..=to].to_owned()
+    let begun = text.split_once("[PHONE_");
+    let (_, rest) = begun.unwrap_or_else(|| panic!("no placeholder in {text}"));
+    let (word, _) = rest.split_once(']').unwrap();
+    format!("[PHONE_{word}]")
 }
 
 #[tokio::test]
