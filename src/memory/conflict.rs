@@ -25,11 +25,23 @@ pub(super) struct Clash {
     pub(super) why: String,
 }
 
-/// Entity and attribute of each fact that can have one value at a time.
+impl Clash {
+    /// What is said of it on the version that waits; whole, where its writer may read the other. Who
+    /// reviews sees the other beside it.
+    pub(super) fn remark(&self, whole: bool) -> String {
+        let unit = &self.unit;
+        match whole {
+            true => format!("contradicts unit `{unit}`: {}", self.why),
+            false => format!("contradicts unit `{unit}`"),
+        }
+    }
+}
+
+/// Entity and attribute of each fact that cannot have any number of values at a time.
 pub(super) fn claims(draft: &Draft, collection: &Collection) -> Vec<(String, String)> {
-    let single =
-        |name: &str| collection.attributes.get(name).is_some_and(|one| one.values == Values::One);
-    let facts = draft.facts.iter().filter(|fact| single(&fact.attribute));
+    let bound =
+        |name: &str| collection.attributes.get(name).is_some_and(|one| one.values != Values::Many);
+    let facts = draft.facts.iter().filter(|fact| bound(&fact.attribute));
     facts.map(|fact| (fact.entity.clone(), fact.attribute.clone())).collect()
 }
 
@@ -52,6 +64,7 @@ pub(super) fn between(
         return None;
     }
     let why = facts::differ(&new.draft, &other.draft, collection)
+        .or_else(|| facts::overtakes(new, other, collection))
         .or_else(|| versions(&new.draft, &other.draft, collection))
         .or_else(|| {
             let near = comparable(&new.draft, &other.draft, collection);

@@ -13,11 +13,11 @@ use jiff::Timestamp;
 use super::context::{Assembled, Context, Material};
 use super::explain::Explained;
 use super::recall::Recall;
-use super::upkeep::of_tenant;
+use super::writing::active;
 use super::{
     Collections, Counts, Decision, Draft, End, Error, Filter, Kind, Outcome, Owned, Pending, Plan,
-    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, Store, StoreError, UnitId,
-    Version, Writing,
+    Question, Recalled, Receipt, Rights, Run, Scope, Sense, Share, Spot, State, Store, StoreError,
+    UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -184,11 +184,11 @@ impl Memory {
         let unknown = || Error::unknown("unit", id);
         let (unit, seq) = named(id).ok_or_else(unknown)?;
         let versions = self.visible(permit, &unit).await?;
-        let wanted = versions.iter().find(|version| match seq {
-            Some(seq) => version.seq == seq,
+        let wanted = match seq {
+            Some(seq) => versions.iter().find(|version| version.seq == seq),
             // What was forgotten is found by those who name a version, or ask for the history.
-            None => history || !is_forgotten(version),
-        });
+            None => current(&versions).or_else(|| versions.first().filter(|_| history)),
+        };
         let wanted = wanted.cloned().ok_or_else(unknown)?;
         Ok((wanted, if history { versions } else { Vec::new() }))
     }
@@ -213,17 +213,30 @@ impl Memory {
         Ok(self.inner.store.list(&scope, listing.before, listing.limit).await?)
     }
 
-    /// Hides a unit from now on, or erases it; gives its id and the number of versions.
+    /// Hides a unit from now on, or erases it; gives its id and the number of versions. Where nothing of
+    /// the caller's was stored yet, what waits to be stored is refused, and that number given without
+    /// an id.
     pub async fn forget(
         &self,
         permit: &Permit,
         which: &Which,
         erase: bool,
-    ) -> Result<(UnitId, u64), Error> {
+    ) -> Result<(Option<UnitId>, u64), Error> {
         let unit = match which {
             Which::Unit(unit) => unit.clone(),
             Which::Source(collection, source, source_id) => {
-                self.of_source(permit, [collection, source, source_id]).await?
+                let names = [collection, source, source_id];
+                match self.of_source(permit, names).await {
+                    Err(Error::Unknown { .. }) => {
+                        let draft = pointing(collection, source, source_id)?;
+                        match self.inner.writing.withdraw(&self.rights(permit), &draft).await? {
+                            // It may have been stored just now.
+                            0 => self.of_source(permit, names).await?,
+                            count => return Ok((None, count)),
+                        }
+                    }
+                    found => found?,
+                }
             }
         };
         let versions = self.visible(permit, &unit).await?;
@@ -231,7 +244,7 @@ impl Memory {
             return Err(Error::unknown("unit", &unit));
         }
         let count = self.inner.writing.forget(&self.rights(permit), &unit, erase).await?;
-        Ok((unit, count))
+        Ok((Some(unit), count))
     }
 
     /// What waits for a decision, behind the version `after`.
@@ -259,8 +272,8 @@ impl Memory {
         self.inner.writing.plan(Some(&self.rights(permit))).await
     }
 
-    /// Does it; gives the run, `None` where there was nothing to do.
-    pub async fn apply(&self, permit: &Permit, plan: &Plan) -> Result<Option<Run>, Error> {
+    /// Does it; gives the run, none where there was nothing to do.
+    pub async fn apply(&self, permit: &Permit, plan: &Plan) -> Result<Vec<Run>, Error> {
         only(permit, Verb::Consolidate)?;
         self.inner.writing.apply(plan).await
     }
@@ -274,12 +287,17 @@ impl Memory {
         }
     }
 
-    /// The runs that changed nothing but units of the caller's tenant, newest first.
+    /// The runs that changed nothing but units of the caller's tenant in collections of the permit,
+    /// newest first.
     pub async fn runs(&self, permit: &Permit, limit: usize) -> Result<Vec<Run>, Error> {
         only(permit, Verb::Consolidate)?;
-        let own = of_tenant(&permit.caller().tenant);
+        let whole = |name: &String| {
+            permit.grants().iter().any(|grant| grant.collection == *name && !grant.own)
+        };
         let mut runs = self.inner.writing.runs(RUNS).await?;
-        runs.retain(|run| run.summary.starts_with(&own));
+        runs.retain(|run| {
+            run.tenant == permit.caller().tenant && run.collections.iter().all(whole)
+        });
         runs.truncate(limit);
         Ok(runs)
     }
@@ -319,9 +337,13 @@ impl Memory {
         let [collection, source, source_id] = names;
         let draft = pointing(collection, source, source_id)?;
         let found = self.inner.store.of_source(&permit.caller().tenant, &draft).await?;
-        let mine = |version: &&Version| permit.covers(&version.draft.collection, &version.owner);
-        let found = found.iter().find(mine).map(|version| version.unit.clone());
-        found.ok_or_else(|| Error::unknown("unit", format_args!("{source} {source_id}")))
+        let may = |version: &&Version| permit.covers(&version.draft.collection, &version.owner);
+        let own = |version: &&Version| may(version) && version.owner == permit.caller().name;
+        // Several callers can have a unit of these names.
+        let found = found.iter().find(own).or_else(|| found.iter().find(may));
+        found
+            .map(|version| version.unit.clone())
+            .ok_or_else(|| Error::unknown("unit", format_args!("{source} {source_id}")))
     }
 
     /// The permit in the terms of the write path.
@@ -380,8 +402,23 @@ fn only(permit: &Permit, verb: Verb) -> Result<(), Error> {
     if fits { Ok(()) } else { Err(Error::Forbidden(format!("you may not {}", verb.as_str()))) }
 }
 
-fn is_forgotten(version: &Version) -> bool {
-    version.ended.as_ref().is_some_and(|ended| ended.why == End::Forgotten)
+/// What a unit says, of its versions, newest recorded first: the one in use, else one that waits for a
+/// reviewer, else the last that was in use. Of one that was forgotten, nothing.
+fn current(versions: &[Version]) -> Option<&Version> {
+    let waits = |version: &&Version| {
+        version.ended.is_none() && matches!(version.state, State::Held | State::Quarantined)
+    };
+    let open = versions.iter().find(|version| active(version));
+    if let Some(open) = open.or_else(|| versions.iter().find(waits)) {
+        return Some(open);
+    }
+    let ended = |version: &Version| version.ended.as_ref().map(|ended| (ended.at, ended.why));
+    if versions.iter().filter_map(ended).any(|(_, why)| why == End::Forgotten) {
+        return None;
+    }
+    let last = versions.iter().filter(|version| version.ended.is_some());
+    last.max_by_key(|version| (ended(version).map(|(at, _)| at), version.seq))
+        .or_else(|| versions.first())
 }
 
 /// A unit's id, and the version's number of an evidence id.

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::conflict::Clash;
 use super::fault::Error;
 use super::gate::{self, Amend, Ruling};
-use super::instant::show;
+use super::instant::{overlap, show};
 use super::redact::{Names, redact};
 use super::rights::Rights;
 use super::store::{Change, Vote, Write};
@@ -128,6 +129,9 @@ impl Writing {
             let message = "you wrote it yourself: another reviewer has to decide".to_owned();
             return Err(Error::Forbidden(message));
         }
+        if decision.approve {
+            self.look_again(&version).await?;
+        }
         let vote = Vote {
             seq: version.seq,
             by: rights.caller.name.clone(),
@@ -160,6 +164,33 @@ impl Writing {
         let approved = Change { state: Some(State::Active), ..noted };
         self.approve(&version, approved, decision.manner).await?;
         Ok(Outcome { state: State::Active, missing: 0 })
+    }
+
+    /// Refuses to approve what contradicts something by now that it did not when it was written. It is
+    /// marked with that, and those who agreed without knowing of it are asked anew.
+    async fn look_again(&self, version: &Version) -> Result<(), Error> {
+        let clashes = self.contradicted(version, written(version, self.now())).await?;
+        let new: Vec<Clash> =
+            clashes.into_iter().filter(|one| !version.conflicts.contains(&one.unit)).collect();
+        let Some(first) = new.first() else { return Ok(()) };
+        let message = format!(
+            "`{}` by now {}: look at it with what it contradicts, and decide anew",
+            version.evidence(),
+            first.remark(true)
+        );
+        self.store().unvote(&version.tenant, version.seq).await?;
+        let mut own = nothing(version.seq);
+        let mut changes = Vec::new();
+        for clash in new {
+            // Whoever wrote it gets to see this, and may not read the other.
+            own.remarks.push(clash.remark(false));
+            own.conflicts.push(clash.unit);
+            let conflicts = vec![version.unit.clone()];
+            changes.push(Change { conflicts, ..nothing(clash.seq) });
+        }
+        changes.push(own);
+        self.store().change(None, &changes).await?;
+        Err(Error::State(message))
     }
 
     /// The version that evidence names, if the caller may decide about it now.
@@ -214,6 +245,12 @@ impl Writing {
         let replaced = version.conflicts.iter().filter(|_| manner == Manner::Replace);
         for unit in replaced.filter(|unit| version.draft.supersedes.as_ref() != Some(*unit)) {
             for old in self.in_use(tenant, unit).await? {
+                let (one, two) =
+                    ((version.valid_from, version.valid_to), (old.valid_from, old.valid_to));
+                // What does not hold with it any more, as after an earlier cut, keeps its own end.
+                if !overlap(one, two) {
+                    continue;
+                }
                 let begins =
                     version.valid_from.filter(|at| old.valid_from.is_none_or(|from| from < *at));
                 match begins {
@@ -237,29 +274,36 @@ impl Writing {
 
 /// A version with an earlier end, as a write of the review's own.
 fn cut(old: &Version, at: Timestamp, now: Timestamp) -> (Write, Ruling, Amend) {
-    let mut draft = old.draft.clone();
-    draft.valid_to = Some(show(at));
+    let (mut write, mut ruling) = written(old, now);
+    write.draft.valid_to = Some(show(at));
+    ruling.valid_to = Some(at);
+    ruling.digest = gate::digest(&write.draft);
+    (write, ruling, Amend { seq: old.seq, also: Vec::new() })
+}
+
+/// A version as a write that makes it.
+fn written(version: &Version, now: Timestamp) -> (Write, Ruling) {
     let ruling = Ruling {
-        layer: old.layer,
-        origin: old.origin,
-        trust: old.trust.0,
+        layer: version.layer,
+        origin: version.origin,
+        trust: version.trust.0,
         arrived: now,
-        source_time: old.source_time,
-        valid_from: old.valid_from,
-        valid_to: Some(at),
-        digest: gate::digest(&draft),
+        source_time: version.source_time,
+        valid_from: version.valid_from,
+        valid_to: version.valid_to,
+        digest: version.digest.clone(),
         reads: true,
         amend: None,
     };
     let write = Write {
         receipt: uuid::Uuid::now_v7().to_string(),
-        tenant: old.tenant.clone(),
-        caller: old.owner.clone(),
-        draft,
+        tenant: version.tenant.clone(),
+        caller: version.owner.clone(),
+        draft: version.draft.clone(),
         arrived: now,
         ruling: String::new(),
     };
-    (write, ruling, Amend { seq: old.seq, also: Vec::new() })
+    (write, ruling)
 }
 
 /// The reason as it is kept: redacted, and with what the reviewer wants to become of the others.

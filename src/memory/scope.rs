@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::unit::{Kind, Version};
+use super::place;
+use super::unit::{Kind, Place, Version};
 
 /// What may be found. Both stores answer every question inside it, and lose nothing by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +16,8 @@ pub struct Scope {
     pub collections: Vec<Owned>,
     /// The date that is asked about: what does not hold then is not found.
     pub as_of: Timestamp,
-    /// What was known when: versions recorded later, or ended by then, are not found. `None`: now.
+    /// What was known when: versions recorded later, or ended by then, are not found; their states are
+    /// those of today. `None`: now.
     pub known_at: Option<Timestamp>,
     /// Kinds that are wanted; empty for all.
     pub kinds: Vec<Kind>,
@@ -91,6 +93,21 @@ pub enum Spot {
         /// Types of places; empty for all.
         kinds: Vec<String>,
     },
+}
+
+impl Spot {
+    /// Whether a place meets the condition; none does where it is no spot on the Earth.
+    pub fn has(&self, place: &Place) -> bool {
+        let point = (place.latitude, place.longitude);
+        let (Self::Within { kinds, .. } | Self::Inside { kinds, .. }) = self;
+        let here = || match self {
+            Self::Within { latitude, longitude, metres, .. } => {
+                place::metres((*latitude, *longitude), point) <= *metres
+            }
+            Self::Inside { ring, .. } => place::Ring::new(ring).is_ok_and(|ring| ring.has(point)),
+        };
+        (kinds.is_empty() || kinds.contains(&place.kind)) && here()
+    }
 }
 
 impl Scope {

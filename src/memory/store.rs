@@ -148,6 +148,8 @@ pub struct Change {
     pub conflicts: Vec<UnitId>,
     /// Remarks to add.
     pub remarks: Vec<String>,
+    /// When the source said it again: the version's source time is moved forward to it, never back.
+    pub said: Option<Timestamp>,
 }
 
 /// One question to the layers. Each member that is there asks one layer.
@@ -249,6 +251,10 @@ pub struct Run {
     pub changed: u64,
     /// Whether it was undone.
     pub undone: bool,
+    /// Tenant of the versions that it changed.
+    pub tenant: String,
+    /// Their collections, by name.
+    pub collections: Vec<String>,
 }
 
 /// How much a store holds.
@@ -392,7 +398,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     // Review and upkeep
 
-    /// Changes versions, all or none; under a run's id and summary, so that it can be undone.
+    /// Changes versions, all or none; under a run's id and summary, so that it can be undone. A run is of
+    /// one tenant.
     async fn change(&self, run: Option<(&str, &str)>, changes: &[Change]) -> Result<(), Error>;
     /// Puts back what a run changed, where nothing changed it since; answers how many versions.
     async fn undo(&self, run: &str) -> Result<u64, Error>;
@@ -403,7 +410,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error>;
     /// The votes on a version, oldest first.
     async fn votes(&self, tenant: &str, seq: i64) -> Result<Vec<Vote>, Error>;
-    /// Removes every version of a unit and all that was made of it, for ever, on every axis.
+    /// Takes all votes on a version back.
+    async fn unvote(&self, tenant: &str, seq: i64) -> Result<(), Error>;
+    /// Refuses those writes of these callers that wait to be stored under the draft's source id; answers
+    /// how many.
+    async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error>;
+    /// Removes every version of a unit and all that was made of it, for ever, on every axis; what its
+    /// writers have waiting under its source id is refused.
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error>;
     /// Versions that have not ended, of one tenant or of all, in these states (none for all), in the
     /// order of their `seq`, after this one; whatever their validity.

@@ -223,8 +223,8 @@ pub struct Draft {
     pub collection: String,
     /// Who or what it comes from, such as `manual/PX-200`; checked against the collection's list.
     pub source: String,
-    /// Its id at the source. A later write with the same collection, tenant, source and id replaces
-    /// this one.
+    /// Its id at the source. A later write with the same collection, tenant, source and id, among notes
+    /// also of the same caller, replaces this one.
     pub source_id: String,
     /// When the source said it: decides which of two writes is newer; of equal times the later arrival
     /// is. Default the time of the write. At most a day ahead of the daemon's clock.
@@ -326,8 +326,8 @@ impl Draft {
     }
 }
 
-/// One recorded state of a unit. What it says is redacted and never changed; only `state`, `ended`
-/// and the marks of use are.
+/// One recorded state of a unit. What it says is redacted and never changed; only `state`, `ended`,
+/// the marks of use and when it was said last are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Version {
     /// The unit.
@@ -343,7 +343,7 @@ pub struct Version {
     pub layer: Layer,
     /// What it says, redacted; `source_time`, `valid_from`, `valid_to` are RFC 3339 in UTC here.
     pub draft: Draft,
-    /// When the source said it.
+    /// When the source said it, last.
     pub source_time: Timestamp,
     /// From when on it holds, inclusive; `None` when that is open.
     pub valid_from: Option<Timestamp>,

@@ -158,46 +158,57 @@ impl Writing {
         Ok(survey.plan())
     }
 
-    /// Does what a plan says, but where something changed since; gives the run, `None` where nothing
-    /// was left to do.
-    pub async fn apply(&self, plan: &Plan) -> Result<Option<Run>, Error> {
+    /// Does what a plan says, but where something changed since; gives a run for each tenant, none
+    /// where nothing was left to do.
+    pub async fn apply(&self, plan: &Plan) -> Result<Vec<Run>, Error> {
+        let tenants: BTreeSet<&String> = plan.items.iter().map(|item| &item.tenant).collect();
+        let mut runs = Vec::new();
+        for tenant in tenants {
+            runs.extend(self.apply_of(tenant, plan).await?);
+        }
+        if !runs.is_empty()
+            && let Err(error) = self.store().compact().await
+        {
+            tracing::warn!(%error, "the memory could not give room back");
+        }
+        Ok(runs)
+    }
+
+    /// Does what a plan says of one tenant, in a run that can be undone on its behalf.
+    async fn apply_of(&self, tenant: &String, plan: &Plan) -> Result<Option<Run>, Error> {
         let _order = self.order().await;
         let now = self.now();
         let (mut changes, mut works) = (Vec::new(), Vec::new());
+        let mut collections = BTreeSet::new();
         let gone: BTreeSet<&UnitId> = plan.items.iter().map(|item| &item.unit).collect();
-        for item in &plan.items {
-            let found = self.store().load(&item.tenant, &[item.seq]).await?;
+        for item in plan.items.iter().filter(|item| item.tenant == *tenant) {
+            let found = self.store().load(tenant, &[item.seq]).await?;
             let Some(version) = found.first().filter(|version| still(version, item.work)) else {
                 continue;
             };
             if let Some(kept) = &item.kept {
-                let others = self.store().history(&item.tenant, kept).await?;
+                let others = self.store().history(tenant, kept).await?;
                 if gone.contains(kept) || !others.iter().any(active) {
                     continue;
                 }
             }
             changes.push(change(version, item, now));
             works.push(item.work);
+            collections.insert(version.draft.collection.clone());
         }
         if changes.is_empty() {
             return Ok(None);
         }
         let id = uuid::Uuid::now_v7().to_string();
-        let mut summary = summary(works.iter().copied());
-        let tenants: BTreeSet<&String> = plan.items.iter().map(|item| &item.tenant).collect();
-        if let (Some(tenant), 1) = (tenants.first(), tenants.len()) {
-            summary = format!("{}{summary}", of_tenant(tenant));
-        }
+        let summary = summary(works.iter().copied());
         self.store().change(Some((&id, &summary)), &changes).await?;
-        if let Err(error) = self.store().compact().await {
-            tracing::warn!(%error, "the memory could not give room back");
-        }
         for work in works {
             let work = super::gate::word(&work);
             metrics::counter!("switchboard_memory_upkeep_total", "work" => work).increment(1);
         }
         let changed = u64::try_from(changes.len()).unwrap_or(u64::MAX);
-        Ok(Some(Run { id, at: now, summary, changed, undone: false }))
+        let (tenant, collections) = (tenant.clone(), collections.into_iter().collect());
+        Ok(Some(Run { id, at: now, summary, changed, undone: false, tenant, collections }))
     }
 
     /// Puts back what a run changed, where nothing changed it since; gives the number of versions.
@@ -215,12 +226,6 @@ impl Writing {
     pub async fn runs(&self, limit: usize) -> Result<Vec<Run>, Error> {
         Ok(self.store().runs(limit).await?)
     }
-}
-
-/// How the summary of a run begins that changed units of one tenant alone: only those are told and
-/// undone on a tenant's own behalf.
-pub(super) fn of_tenant(tenant: &str) -> String {
-    format!("tenant {tenant:?}: ")
 }
 
 /// Whether a version is still what the plan says of it.
@@ -260,14 +265,18 @@ pub(super) async fn run(writing: Writing) {
         metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome)
             .increment(1);
         match done {
-            Ok(Some(run)) => tracing::info!(run = run.id, did = run.summary, "memory upkeep"),
-            Ok(None) => tracing::info!("memory upkeep found nothing to do"),
+            Ok(runs) if runs.is_empty() => tracing::info!("memory upkeep found nothing to do"),
+            Ok(runs) => {
+                for Run { id, tenant, summary, .. } in runs {
+                    tracing::info!(run = id, tenant, did = summary, "memory upkeep");
+                }
+            }
             Err(error) => tracing::warn!(%error, "memory upkeep failed"),
         }
     }
 }
 
-async fn once(writing: &Writing) -> Result<Option<Run>, Error> {
+async fn once(writing: &Writing) -> Result<Vec<Run>, Error> {
     let plan = writing.plan(None).await?;
     writing.apply(&plan).await
 }

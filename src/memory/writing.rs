@@ -18,6 +18,7 @@ mod tests;
 mod vectors;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -107,6 +108,8 @@ struct Inner {
     settled: watch::Sender<u64>,
     /// Held while what is known of units is read and changed by it.
     order: Mutex<()>,
+    /// Counts how often writes that wait were refused: a batch that was read before may hold them.
+    withdrawn: AtomicU64,
 }
 
 impl Writing {
@@ -123,6 +126,7 @@ impl Writing {
             arrived: Notify::new(),
             settled: watch::Sender::new(0),
             order: Mutex::new(()),
+            withdrawn: AtomicU64::new(0),
         });
         tasks.spawn(round::run(Arc::clone(&inner)));
         tasks.spawn(vectors::run(Arc::clone(&inner)));
@@ -201,6 +205,11 @@ impl Writing {
     /// Nothing else changes units while this is held.
     pub(super) async fn order(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.inner.order.lock().await
+    }
+
+    /// Lets a batch that was read already be read again. The order must be held.
+    fn withdrawing(&self) {
+        self.inner.withdrawn.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(super) fn now(&self) -> jiff::Timestamp {

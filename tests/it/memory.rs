@@ -123,6 +123,32 @@ async fn what_is_forgotten_is_hidden_and_what_is_erased_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_unit_is_what_its_current_version_says_and_nothing_once_it_is_forgotten() {
+    let bed = Bed::new().await;
+    let mut agent = bed.client("agent").await;
+    let said = |text: &str, time: &str| {
+        let mut draft = ticket("C-1", text);
+        draft.source_time = time.to_owned();
+        draft
+    };
+    let get = |id: &str| GetRequest { id: id.to_owned(), history: false };
+    let first = bed.remember("agent", said("The fan F2 is loud at night.", "2026-03-01")).await;
+    let next = bed.remember("agent", said("The fan F2 is silent again.", "2026-05-01")).await;
+    // What came late is recorded last, and is history all the same.
+    let late = bed.remember("agent", said("The fan F2 does not turn.", "2026-04-01")).await;
+    assert_eq!((late.stage(), &late.unit_id), (Stage::Outdated, &first.unit_id));
+    let unit = agent.get(get(&first.unit_id)).await.unwrap().into_inner().unit.unwrap();
+    assert_eq!(unit.evidence_id, next.evidence_id);
+
+    let what = Some(What::UnitId(first.unit_id.clone()));
+    agent.forget(ForgetRequest { what, erase: false }).await.unwrap();
+    let gone = agent.get(get(&first.unit_id)).await.unwrap_err();
+    assert_eq!(reason(&gone), "UNKNOWN_UNIT", "no earlier version comes back");
+    let whole = GetRequest { id: first.unit_id.clone(), history: true };
+    assert_eq!(agent.get(whole).await.unwrap().into_inner().history.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_decided_request_has_its_record_and_none_holds_what_is_masked() {
     let bed = Bed::new().await;
     let mut agent = bed.client("agent").await;

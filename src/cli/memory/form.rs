@@ -22,6 +22,19 @@ pub(super) fn draft(wire: proto::Draft) -> Option<Draft> {
     Some(read.with(wire))
 }
 
+/// A unit as another memory takes it. Ids are of this memory alone, so what it was made from and what it
+/// replaced are left out; what it was made from lowers its origin all the same.
+pub(super) fn portable(unit: proto::Unit) -> Option<Draft> {
+    let origin = unit.origin().named();
+    let mut draft = draft(unit.draft?)?;
+    if !draft.derived_from.is_empty() {
+        draft.origin = origin;
+    }
+    draft.derived_from.clear();
+    draft.supersedes = None;
+    Some(draft)
+}
+
 /// The short name of an enumeration's value: `STAGE_HELD` is `held`.
 pub(super) fn short(name: &str) -> String {
     name.split_once('_').map_or(name, |(_, rest)| rest).to_lowercase()

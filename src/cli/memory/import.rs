@@ -302,7 +302,7 @@ pub(super) async fn export(options: Export) -> Result<ExitCode, Failed> {
         let page = client.list(asked.clone()).await;
         let page = page.map_err(|status| told(&status))?.into_inner();
         for unit in page.units {
-            let draft = unit.draft.and_then(form::draft);
+            let draft = form::portable(unit);
             let draft = draft.ok_or_else(|| Failed::answer("the daemon sent a unit of no form"))?;
             let line = serde_json::to_string(&draft).map_err(Failed::answer)?;
             writeln!(out, "{line}").map_err(wrong)?;

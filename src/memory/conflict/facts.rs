@@ -10,16 +10,46 @@ use super::number;
 use crate::decimal;
 use crate::memory::collection::{Collection, Values};
 use crate::memory::gate::fold;
-use crate::memory::unit::{Draft, Fact};
+use crate::memory::unit::{Draft, Fact, Version};
 
 /// Relative difference that conversion between units can make.
 const ROUNDING: f64 = 1e-6;
 
 /// The first attribute of which the two state different values.
 pub(super) fn differ(one: &Draft, two: &Draft, collection: &Collection) -> Option<String> {
+    let (fact, other) = first((one, two), collection, Values::One)?;
+    Some(format!(
+        "`{}` of `{}` is `{}` here and `{}` there",
+        fact.attribute,
+        fact.entity,
+        spell(fact),
+        spell(other)
+    ))
+}
+
+/// The first attribute of which the one would overtake what is believed more. Of what is believed alike,
+/// the later takes over, and nobody has to decide.
+pub(super) fn overtakes(one: &Version, two: &Version, collection: &Collection) -> Option<String> {
+    let later = (one.valid_from, one.source_time) >= (two.valid_from, two.source_time);
+    if !later || one.trust >= two.trust {
+        return None;
+    }
+    let (fact, _) = first((&one.draft, &two.draft), collection, Values::Successive)?;
+    Some(format!(
+        "`{}` of `{}` would overtake what is believed more (trust {} against {})",
+        fact.attribute, fact.entity, two.trust.0, one.trust.0
+    ))
+}
+
+/// The first attribute of that kind of which the two state different values, with both facts.
+fn first<'d>(
+    (one, two): (&'d Draft, &'d Draft),
+    collection: &Collection,
+    values: Values,
+) -> Option<(&'d Fact, &'d Fact)> {
     for fact in &one.facts {
         let Some(attribute) = collection.attributes.get(&fact.attribute) else { continue };
-        if attribute.values != Values::One {
+        if attribute.values != values {
             continue;
         }
         let about = |other: &&Fact| {
@@ -29,13 +59,7 @@ pub(super) fn differ(one: &Draft, two: &Draft, collection: &Collection) -> Optio
         let others: Vec<&Fact> = two.facts.iter().filter(about).collect();
         let agrees = others.iter().any(|other| same(fact, other, tolerance));
         if let Some(other) = others.first().filter(|_| !agrees) {
-            return Some(format!(
-                "`{}` of `{}` is `{}` here and `{}` there",
-                fact.attribute,
-                fact.entity,
-                spell(fact),
-                spell(other)
-            ));
+            return Some((fact, other));
         }
     }
     None

@@ -94,7 +94,7 @@ impl Desk {
                 Upkeep::DryRun => done.items = memory.plan(&permit).await?.items,
                 Upkeep::Apply => {
                     let plan = memory.plan(&permit).await?;
-                    done.runs = memory.apply(&permit, &plan).await?.into_iter().collect();
+                    done.runs = memory.apply(&permit, &plan).await?;
                     done.items = plan.items;
                 }
                 Upkeep::Undo(run) => done.undone = memory.undo(&permit, &run).await?,

@@ -93,7 +93,7 @@ impl Desk {
         let (memory, permit) = self.admit(visit, &Wish::Forget { erase }, &told).await?;
         let forgotten = in_time(visit, async {
             let (unit, versions) = memory.forget(&permit, &which, erase).await?;
-            Ok((unit.to_string(), versions))
+            Ok((unit.map(|unit| unit.to_string()).unwrap_or_default(), versions))
         });
         let forgotten = forgotten.await;
         self.finish(

@@ -1,12 +1,12 @@
 //! Facts that hold one after the other: of several versions that hold at one date, the one that holds
 //! since last is given, the others are withheld. Only for attributes that their collection declares
-//! successive; nothing else takes anything's place here.
+//! successive, and never what is believed more by what is believed less.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Recall;
 use super::trace::Notes;
-use crate::memory::{Collections, Recollection, Scope, Sense, State, Values, Version};
+use crate::memory::{Collections, Recollection, Scope, Sense, Spot, State, Values, Version};
 
 /// Which fact of which collection.
 type Claim = (String, String, String);
@@ -56,7 +56,7 @@ impl Recall {
             let claims: Vec<(String, String)> = claims.into_iter().collect();
             match self.store.rivals((&scope.tenant, &collection), &claims).await {
                 Ok(rivals) => known.extend(
-                    rivals.into_iter().filter(|one| scope.has(one)).map(|one| (one.seq, one)),
+                    rivals.into_iter().filter(|one| inside(scope, one)).map(|one| (one.seq, one)),
                 ),
                 Err(error) => notes.failed(Sense::Recency, &error),
             }
@@ -65,26 +65,31 @@ impl Recall {
     }
 }
 
-/// The last of each claim, of those in use.
+/// Whether a version lies in the scope, its place too: none comes in by another's fact.
+fn inside(scope: &Scope, version: &Version) -> bool {
+    let here = |spot: &Spot| version.draft.place.as_ref().is_some_and(|place| spot.has(place));
+    scope.has(version) && scope.spot.as_ref().is_none_or(here)
+}
+
+/// Of each claim, the last of those in use that is believed as much.
 fn overtake(
     known: &HashMap<i64, Version>,
     collections: &Collections,
     found: &mut Vec<Recollection>,
 ) {
-    let mut last: HashMap<Claim, (&Version, String)> = HashMap::new();
+    let mut said: HashMap<Claim, Vec<(&Version, String)>> = HashMap::new();
     for version in known.values().filter(|one| one.state == State::Active) {
         for (claim, value) in claims(version, collections) {
-            let first = last.entry(claim).or_insert_with(|| (version, value.clone()));
-            if later(version, first.0).is_gt() {
-                *first = (version, value);
-            }
+            said.entry(claim).or_default().push((version, value));
         }
     }
     let mut missing: Vec<Recollection> = Vec::new();
     for one in found.iter_mut().filter(|one| one.withheld.is_empty()) {
         let own = claims(&one.version, collections);
         let over = |(claim, value): &(Claim, String)| {
-            last.get(claim).filter(|(by, said)| by.seq != one.version.seq && said != value)
+            let believed = said.get(claim)?.iter().filter(|(by, _)| by.trust >= one.version.trust);
+            let last = believed.max_by(|(by, _), (other, _)| later(by, other))?;
+            (last.0.seq != one.version.seq && last.1 != *value).then_some(last)
         };
         // A unit that still says something else keeps its place: its other facts hold.
         if own.is_empty() || !own.iter().all(|fact| over(fact).is_some()) {

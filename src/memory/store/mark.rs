@@ -37,6 +37,11 @@ impl Mark {
     }
 }
 
+/// The remark on a write whose unit was taken out while it waited.
+pub(super) fn too_late(how: &str) -> String {
+    format!("its unit was {how} before it was stored")
+}
+
 /// Whole microseconds; what is finer is left off.
 pub(super) fn micros(at: Timestamp) -> i64 {
     at.as_microsecond().saturating_sub(if at.subsec_nanosecond() % 1000 < 0 { 1 } else { 0 })

@@ -150,6 +150,12 @@ impl Store for Postgres {
     async fn vote(&self, tenant: &str, vote: Vote) -> Result<Vec<Vote>, Error> {
         self.bounded(upkeep::vote(&self.link, tenant, &vote)).await
     }
+    async fn unvote(&self, tenant: &str, seq: i64) -> Result<(), Error> {
+        self.bounded(upkeep::unvote(&self.link, tenant, seq)).await
+    }
+    async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error> {
+        self.bounded(upkeep::withdraw(&self.link, tenant, (draft, by))).await
+    }
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         self.bounded(upkeep::erase(&self.link, tenant, unit)).await
     }

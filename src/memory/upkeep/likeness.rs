@@ -1,5 +1,6 @@
-//! How alike two versions are: the share of their text that both have. Where anything else differs that
-//! a reader would go by (numbers, negation, validity, metadata, owner), they are not alike at all.
+//! How alike two versions are: the share of their text that both have. Where anything differs that a reader
+//! would go by (a word that says something, numbers, validity, triggers, metadata, owner), they are not
+//! alike at all.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,7 +34,7 @@ pub(super) fn bands(version: &Version) -> Vec<u64> {
 
 /// The share of their text that both have; `None` where something else differs.
 pub(super) fn alike(one: &Version, two: &Version) -> Option<f64> {
-    if rest(one) != rest(two) {
+    if rest(one) != rest(two) || words(&one.draft) != words(&two.draft) {
         return None;
     }
     let (left, right) = (shingles(&one.draft), shingles(&two.draft));
@@ -64,6 +65,8 @@ fn rest(version: &Version) -> (Vec<String>, Vec<String>) {
     let mut entities: Vec<String> =
         draft.entities.iter().map(|one| format!("{}={}", one.kind, fold(&one.value))).collect();
     entities.sort();
+    let mut triggers: Vec<String> = draft.triggers.iter().map(|one| fold(one)).collect();
+    triggers.sort();
     let fixed = vec![
         version.tenant.clone(),
         draft.collection.clone(),
@@ -77,8 +80,40 @@ fn rest(version: &Version) -> (Vec<String>, Vec<String>) {
         json(serde_json::to_string(&draft.images)),
         json(serde_json::to_string(&draft.tables)),
         fold(&draft.key),
+        triggers.join("\n"),
+        fold(&draft.speaker),
     ];
     (fixed, figures(draft))
+}
+
+/// The words that say something, in order: in a long text one of them (`left` for `right`) is a small share
+/// and another statement. A plural is no other word; a character beyond ASCII is one of its own.
+fn words(draft: &Draft) -> Vec<String> {
+    const EMPTY: [&str; 18] = [
+        "a", "an", "the", "of", "and", "also", "is", "are", "be", "been", "being", "will", "shall",
+        "that", "which", "its", "的", "了",
+    ];
+    let text = crate::mask::folded(&format!("{}\n{}", draft.text, draft.value)).to_lowercase();
+    let (mut found, mut word) = (Vec::new(), String::new());
+    let mut end = |word: &mut String| {
+        let plain = word.strip_suffix('s').filter(|rest| rest.len() > 2 && !rest.ends_with('s'));
+        if !word.is_empty() && !EMPTY.contains(&word.as_str()) {
+            found.push(plain.unwrap_or(word).to_owned());
+        }
+        word.clear();
+    };
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() {
+            word.push(c);
+            continue;
+        }
+        end(&mut word);
+        if !c.is_ascii() && c.is_alphanumeric() {
+            end(&mut String::from(c));
+        }
+    }
+    end(&mut word);
+    found
 }
 
 /// Numbers, codes and words of denial, in order: one of them changes everything.

@@ -1,14 +1,37 @@
-//! Stores what a reviewer's decision makes of versions. It goes through the inbox like any write, so
+//! What a decision of a reviewer comes to: what it would contradict, and what it makes of versions. It goes through the inbox like any write, so
 //! that a kill in between loses nothing, and is worked on at once.
 
 use std::sync::Arc;
 
 use super::Writing;
-use super::prepare::prepare;
+use super::lookup::lookup;
+use super::prepare::{Prepared, prepare};
+use super::settle::clashes;
 use super::vectors::Made;
+use crate::memory::conflict::{Clash, Reading};
+use crate::memory::gate::Ruling;
 use crate::memory::store::{Error, Write};
+use crate::memory::unit::Version;
 
 impl Writing {
+    /// What a version that waits contradicts of what is in use now. The order must be held.
+    pub(in crate::memory) async fn contradicted(
+        &self,
+        version: &Version,
+        (write, ruling): (Write, Ruling),
+    ) -> Result<Vec<Clash>, Error> {
+        let collections = self.collections();
+        let Some(collection) = collections.get(&write.draft.collection).map(Arc::clone) else {
+            let reason = "the collection of the unit is not declared: mend its file first";
+            return Err(Error::Engine(reason.to_owned()));
+        };
+        let reading = Reading::of(&write.draft);
+        let (suspicions, chunks) = (Vec::new(), Vec::new());
+        let one = Prepared { write, ruling, collection, suspicions, chunks, reading };
+        let known = lookup(self.store(), &one, self.now()).await?;
+        Ok(clashes(&one, &known, version))
+    }
+
     /// Stores amended versions, in one transaction. The order must be held.
     pub(in crate::memory) async fn amend(&self, writes: Vec<Write>) -> Result<(), Error> {
         let (inner, collections) = (&self.inner, self.collections());

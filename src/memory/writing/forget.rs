@@ -5,7 +5,7 @@ use super::settle::end;
 use crate::memory::fault::Error;
 use crate::memory::rights::Rights;
 use crate::memory::store::Change;
-use crate::memory::unit::{End, UnitId, Version};
+use crate::memory::unit::{Draft, End, UnitId, Version};
 
 impl Writing {
     /// Hides a unit from now on (its history stays), or, with `erase`, removes every version of it
@@ -37,13 +37,29 @@ impl Writing {
         }
         let kind = if erase { "erased" } else { "hidden" };
         metrics::counter!("switchboard_memory_forgotten_total", "how" => kind).increment(1);
+        self.withdrawing();
         if erase {
             return Ok(self.store().erase(tenant, unit).await?);
         }
+        // What waits would be found again as soon as it is stored.
+        let mut owners: Vec<String> = open.iter().map(|one| one.owner.clone()).collect();
+        owners.dedup();
+        self.store().withdraw(tenant, &newest.draft, &owners).await?;
         let now = self.now();
         let changes: Vec<Change> =
             open.iter().map(|version| end(version, End::Forgotten, None, now)).collect();
         self.store().change(None, &changes).await?;
         Ok(u64::try_from(changes.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Refuses what the caller has waiting to be stored under the draft's source id; gives the number.
+    pub async fn withdraw(&self, rights: &Rights, draft: &Draft) -> Result<u64, Error> {
+        if !rights.write.contains(&draft.collection) {
+            return Ok(0);
+        }
+        let _order = self.order().await;
+        self.withdrawing();
+        let caller = std::slice::from_ref(&rights.caller.name);
+        Ok(self.store().withdraw(&rights.caller.tenant, draft, caller).await?)
     }
 }

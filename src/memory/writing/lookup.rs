@@ -8,7 +8,7 @@ use crate::memory::collection::Share;
 use crate::memory::conflict;
 use crate::memory::scope::{Owned, Scope};
 use crate::memory::store::{Ask, Error, Store};
-use crate::memory::unit::{Kind, State, Version};
+use crate::memory::unit::{Kind, Layer, State, Version};
 
 /// Versions that are looked at for statements against a text.
 const KIN: usize = 32;
@@ -41,7 +41,7 @@ pub(super) async fn lookup(
     let alone = one.collection.share == Share::Caller;
     let own = |version: &Version| !alone || version.owner == one.write.caller;
     let mut known = Known { same: store.of_source(tenant, draft).await?, ..Known::default() };
-    known.same.retain(own);
+    known.same.retain(|version| same(version, one));
     if draft.group.is_empty() {
         known.equal = store.equal(place, &one.ruling.digest).await?;
         known.equal.retain(|version| own(version) && !same(version, one));
@@ -62,10 +62,13 @@ pub(super) async fn lookup(
     Ok(known)
 }
 
-/// Whether a version has the write's source id.
+/// Whether a version has the write's source id. Among notes each caller has its own ones: nobody takes the
+/// place of what another noted by naming it.
 pub(super) fn same(version: &Version, one: &Prepared) -> bool {
     let (known, draft) = (&version.draft, &one.write.draft);
+    let own = one.collection.layer == Layer::Notes || one.collection.share == Share::Caller;
     (&known.source, &known.source_id) == (&draft.source, &draft.source_id)
+        && (!own || version.owner == one.write.caller)
 }
 
 async fn rivals(store: &dyn Store, one: &Prepared, now: Timestamp) -> Result<Vec<Version>, Error> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -73,16 +74,20 @@ async fn work(inner: &Arc<Inner>) {
 impl Inner {
     /// One batch; gives the number of writes that came to their end.
     async fn round(self: &Arc<Self>, failing: &mut Failing) -> Result<usize, Error> {
+        let withdrawn = self.withdrawn.load(Ordering::Acquire);
         let batch = self.batch().await?;
         if batch.is_empty() {
             // What was erased while it waited is gone without having been worked on.
             self.inbox.recount(self.parts.store.counts(None).await?.waiting);
             return Ok(0);
         }
-        let prepared = self.prepare(batch, failing).await?;
+        let mut prepared = self.prepare(batch, failing).await?;
         let made = self.embed(&prepared).await?;
         let _order = self.order.lock().await;
         let mut ended = 0;
+        if self.withdrawn.load(Ordering::Acquire) != withdrawn {
+            ended += self.leave_out(&mut prepared).await?;
+        }
         match self.settle(&prepared, &made).await {
             Ok(()) => ended += prepared.len(),
             // One that cannot be stored must not keep the others.
@@ -101,6 +106,21 @@ impl Inner {
             Err(error) => return Err(error),
         }
         Ok(ended)
+    }
+
+    /// Leaves out what was refused since the batch was read, so that nothing is held against it; gives
+    /// the number.
+    async fn leave_out(&self, prepared: &mut Vec<Prepared>) -> Result<usize, Error> {
+        let mut gone = BTreeSet::new();
+        for Prepared { write, .. } in prepared.iter() {
+            let receipt = self.parts.store.receipt(&write.tenant, &write.receipt).await?;
+            if receipt.is_some_and(|receipt| receipt.stage != Stage::Accepted) {
+                self.inbox.release([&write.draft]);
+                gone.insert(write.receipt.clone());
+            }
+        }
+        prepared.retain(|one| !gone.contains(&one.write.receipt));
+        Ok(gone.len())
     }
 
     /// What is worked on next: of each source id the first that waits.

@@ -8,7 +8,7 @@ use super::prepare::Prepared;
 use crate::memory::conflict::{self, Clash};
 use crate::memory::instant::show;
 use crate::memory::store::{Change, Settlement, Stage};
-use crate::memory::unit::{End, Ended, State, Trust, UnitId, Version};
+use crate::memory::unit::{End, Ended, Layer, State, Trust, UnitId, Version};
 
 /// Whether a version is what its unit says.
 pub(in crate::memory) fn active(version: &Version) -> bool {
@@ -30,12 +30,13 @@ pub(in crate::memory) fn end(
         ended: Some(Some(Ended { at, why, by: by.cloned() })),
         conflicts: Vec::new(),
         remarks: Vec::new(),
+        said: None,
     }
 }
 
 /// A change that leaves a version as it is, to add to.
 pub(in crate::memory) const fn nothing(seq: i64) -> Change {
-    Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new() }
+    Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new(), said: None }
 }
 
 /// What becomes of a write. `beside` are versions that the same batch is about to store.
@@ -48,7 +49,7 @@ pub(super) fn settle(
     if one.ruling.amend.is_some() {
         return amend(one, known, now);
     }
-    if let Some(settled) = repeats(one, known) {
+    if let Some(settled) = repeats(one, known, now) {
         return settled;
     }
     let current =
@@ -71,10 +72,7 @@ pub(super) fn settle(
         let replaced = known.replaced.iter().filter(|old| old.unit != version.unit);
         changes.extend(replaced.map(|old| end(old, End::Superseded, Some(&version.unit), now)));
     }
-    // What waits for a reviewer is overtaken by a later write in any case.
-    let waits = |old: &&Version| matches!(old.state, State::Held | State::Quarantined);
-    let overtaken = known.same.iter().filter(waits).filter(|old| !is_older(one, old));
-    changes.extend(overtaken.map(|old| end(old, End::Replaced, Some(&version.unit), now)));
+    changes.extend(overtaken(one, known, now));
     let stage = match version.state {
         State::Held => Stage::Held,
         State::Quarantined => Stage::Quarantined,
@@ -98,12 +96,30 @@ pub(super) fn bare(one: &Prepared, stage: Stage, remarks: Vec<String>) -> Settle
     }
 }
 
-/// Equal content is stored once: of one source id, and of one source under several ids.
-fn repeats(one: &Prepared, known: &Known) -> Option<Settlement> {
-    let digest = &one.ruling.digest;
-    let again = known.same.iter().find(|version| version.digest == *digest);
-    let elsewhere =
-        || known.equal.iter().find(|version| version.draft.source == one.write.draft.source);
+/// What waits for a reviewer is overtaken by a later write in any case.
+fn overtaken(one: &Prepared, known: &Known, now: Timestamp) -> Vec<Change> {
+    let waits = known.same.iter().filter(|old| waits(old) && !is_older(one, old));
+    waits.map(|old| end(old, End::Replaced, Some(&old.unit), now)).collect()
+}
+
+fn waits(version: &Version) -> bool {
+    matches!(version.state, State::Held | State::Quarantined)
+}
+
+/// Equal content is stored once: of one source id, and of one source under several ids. An id that says
+/// something else so far does not go by what others say.
+fn repeats(one: &Prepared, known: &Known, now: Timestamp) -> Option<Settlement> {
+    let even = |version: &&Version| {
+        version.digest == one.ruling.digest
+            && (version.state == State::Rejected || same_lineage(one, version))
+    };
+    let again = known.same.iter().find(even);
+    let says = known.same.iter().any(|version| active(version) || waits(version));
+    let source = &one.write.draft.source;
+    let elsewhere = || {
+        let mut others = known.equal.iter().filter(|other| other.draft.source == *source);
+        others.find(even).filter(|_| !says)
+    };
     let version = again.or_else(elsewhere)?;
     let (stage, remark) = match (version.state, again) {
         (State::Rejected, _) => (Stage::Refused, "a reviewer rejected exactly this".to_owned()),
@@ -118,10 +134,30 @@ fn repeats(one: &Prepared, known: &Known) -> Option<Settlement> {
     };
     let mut settled = bare(one, stage, vec![remark]);
     settled.known = Some((version.unit.clone(), version.seq));
-    if version.state == State::Archived {
-        settled.changes.push(Change { state: Some(State::Active), ..nothing(version.seq) });
+    if stage == Stage::Unchanged {
+        let mut change = nothing(version.seq);
+        change.state = (version.state == State::Archived).then_some(State::Active);
+        // What another id repeats has its own order.
+        change.said =
+            again.map(|_| one.ruling.source_time).filter(|said| *said > version.source_time);
+        if change != nothing(version.seq) {
+            settled.changes.push(change);
+        }
+        let others = again.is_some_and(active).then(|| overtaken(one, known, now));
+        settled.changes.extend(others.into_iter().flatten());
     }
     Some(settled)
+}
+
+/// Whether a version was made from, and takes the place of, all that the write names, and has its
+/// origin. What names fewer sources cannot raise its origin by that.
+fn same_lineage(one: &Prepared, version: &Version) -> bool {
+    let (draft, known) = (&one.write.draft, &version.draft);
+    let replaces = draft.supersedes.is_none() || draft.supersedes == known.supersedes;
+    let sources = draft.derived_from.iter().all(|unit| known.derived_from.contains(unit));
+    let fewer = known.derived_from.iter().any(|unit| !draft.derived_from.contains(unit));
+    let origin = one.ruling.origin.cmp(&version.origin);
+    replaces && sources && (origin.is_eq() || (fewer && origin.is_lt()))
 }
 
 /// By source time; of two that came without one, the later arrival is the newer, whatever the clock
@@ -171,15 +207,16 @@ fn judge(
     }
     let held: Vec<Clash> = clashes.into_iter().chain(near(one, version, beside)).collect();
     for clash in held {
-        // The writer gets to see its remarks; who reviews sees the unit itself beside them.
-        let why = if one.ruling.reads { clash.why.as_str() } else { "its writer may not read in what" };
-        version.remarks.push(format!("contradicts unit `{}`: {why}", clash.unit));
+        version.remarks.push(clash.remark(one.ruling.reads));
         if !version.conflicts.contains(&clash.unit) {
             version.conflicts.push(clash.unit);
         }
     }
-    let over = known.same.iter().filter(|old| active(old)).chain(&known.replaced);
-    if let Some(old) = over.filter(|old| old.trust > version.trust).max_by_key(|old| old.trust) {
+    let over = || known.same.iter().filter(|old| active(old)).chain(&known.replaced);
+    if over().any(|old| old.layer == Layer::Notes && old.owner != version.owner) {
+        version.remarks.push("would take the place of what another caller wrote".to_owned());
+    }
+    if let Some(old) = over().filter(|old| old.trust > version.trust).max_by_key(|old| old.trust) {
         version.remarks.push(format!(
             "would take the place of what is believed more (trust {} against {})",
             old.trust.0, version.trust.0
@@ -196,7 +233,7 @@ fn judge(
 }
 
 /// Conflicts with what is stored.
-fn clashes(one: &Prepared, known: &Known, version: &Version) -> Vec<Clash> {
+pub(super) fn clashes(one: &Prepared, known: &Known, version: &Version) -> Vec<Clash> {
     let replaced = one.write.draft.supersedes.as_ref();
     let rivals = known.rivals.iter().filter(|rival| Some(&rival.unit) != replaced);
     let clash =

@@ -112,3 +112,42 @@ async fn held_units_come_back_only_where_they_are_asked_for_and_are_marked() {
     assert_eq!(state("2"), crate::memory::State::Held);
     assert_eq!(state("1"), crate::memory::State::Active);
 }
+
+#[tokio::test]
+async fn nothing_is_overtaken_by_what_is_believed_less_or_lies_outside_the_place_asked_for() {
+    let home = Home::new().await;
+    let at = |id: &str, value: &str, from: &str, latitude: f64| {
+        let mut draft = city(id, "2026-04-01T08:00:00Z", value, from);
+        let place = json!({"latitude": latitude, "longitude": 10.0, "type": "office"});
+        draft.place = Some(serde_json::from_value(place).unwrap());
+        draft
+    };
+    home.write("ana", vec![at("1", "Oslo", "2026-01-01", 59.9)]).await;
+    home.write("ana", vec![at("2", "Lyon", "2026-02-01", 45.7)]).await;
+    let as_of = Some("2026-06-01T00:00:00Z".parse().unwrap());
+    let near = |metres| crate::memory::Spot::Within {
+        latitude: 59.9,
+        longitude: 10.0,
+        metres,
+        kinds: Vec::new(),
+    };
+    for (spot, found) in [(None, "2"), (Some(near(1e7)), "2"), (Some(near(1000.0)), "1")] {
+        let question = Question { as_of, spot, ..text("office of team Kestrel") };
+        assert_eq!(ids(&home.ask(&question).await), [found], "{:?}", question.spot);
+    }
+    // Two reviewers may keep both: each says what it says.
+    let mut weak = at("3", "Rome", "2026-03-01", 41.9);
+    weak.origin = Some(crate::memory::Origin::Web);
+    let held = home.write("ana", vec![weak]).await.remove(0);
+    assert_eq!(held.stage, Stage::Held);
+    let used = crate::memory::Change {
+        state: Some(crate::memory::State::Active),
+        ..crate::memory::writing::nothing(held.stored.unwrap().1)
+    };
+    home.store.change(None, &[used]).await.unwrap();
+    let question = Question { as_of, ..text("office of team Kestrel") };
+    let answer = home.ask(&question).await;
+    let mut both = ids(&answer);
+    both.sort_unstable();
+    assert_eq!(both, ["2", "3"]);
+}

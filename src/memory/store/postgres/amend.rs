@@ -56,6 +56,15 @@ pub(super) async fn amend(
     let before = json(&mark)?;
     mark.apply(change, at, recorded);
     put(step, change.seq, &mark).await?;
+    if let Some(said) = change.said {
+        let statement = step
+            .prepare_cached(
+                "INSERT INTO uses (seq, uses, said) VALUES ($1, 0, $2) ON CONFLICT (seq) \
+                 DO UPDATE SET said = greatest(uses.said, excluded.said)",
+            )
+            .await?;
+        step.execute(&statement, &[&change.seq, &micros(said)]).await?;
+    }
     Ok((before, json(&mark)?))
 }
 
@@ -70,8 +79,9 @@ pub(super) async fn change(
     if let Some((id, summary)) = run {
         let statement = step
             .prepare_cached(
-                "INSERT INTO runs (id, began, summary, changed, undone) VALUES ($1, $2, $3, 0, false) \
-                 ON CONFLICT (id) DO UPDATE SET summary = excluded.summary",
+                "INSERT INTO runs (id, began, summary, changed, undone, tenant, collections) \
+                 VALUES ($1, $2, $3, 0, false, '', '{}') ON CONFLICT (id) \
+                 DO UPDATE SET summary = excluded.summary",
             )
             .await?;
         let now = micros(Timestamp::now());
@@ -94,11 +104,24 @@ pub(super) async fn change(
         }
     }
     if let Some((id, _)) = run {
-        let counted = "UPDATE runs SET changed = (SELECT count(*) FROM journal WHERE run = $1) \
-                       WHERE id = $1";
-        step.execute(counted, &[&keep(id)]).await?;
+        end_run(&step, id).await?;
     }
     step.commit().await?;
+    Ok(())
+}
+
+/// Writes down how many versions a run changed, and where.
+async fn end_run(step: &Transaction<'_>, id: &str) -> Result<(), Error> {
+    let counted = "WITH changed AS (SELECT r.tenant, r.collection FROM journal j \
+                   JOIN versions v ON v.seq = j.seq JOIN realms r ON r.id = v.realm WHERE j.run = $1) \
+                   UPDATE runs SET changed = (SELECT count(*) FROM changed), \
+                   tenant = coalesce((SELECT min(tenant) FROM changed), ''), \
+                   collections = ARRAY(SELECT DISTINCT collection FROM changed ORDER BY 1) \
+                   WHERE id = $1 RETURNING (SELECT count(DISTINCT tenant) FROM changed)";
+    let tenants: i64 = step.query_one(counted, &[&keep(id)]).await?.try_get(0)?;
+    if tenants > 1 {
+        return Err(Error::Engine("a run is of one tenant".to_owned()));
+    }
     Ok(())
 }
 
@@ -147,8 +170,8 @@ async fn is_followed(step: &Transaction<'_>, seq: i64) -> Result<bool, Error> {
 /// Runs of upkeep, newest first.
 pub(super) async fn runs(link: &Link, limit: usize) -> Result<Vec<Run>, Error> {
     let client = link.client().await?;
-    let asked =
-        "SELECT id, began, summary, changed, undone FROM runs ORDER BY number DESC LIMIT $1";
+    let asked = "SELECT id, began, summary, changed, undone, tenant, collections FROM runs \
+         ORDER BY number DESC LIMIT $1";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = client.query(asked, &[&limit]).await?;
     let read = |row: &tokio_postgres::Row| {
@@ -158,6 +181,12 @@ pub(super) async fn runs(link: &Link, limit: usize) -> Result<Vec<Run>, Error> {
             summary: super::row::give(row.try_get(2)?),
             changed: row.try_get::<_, i64>(3)?.cast_unsigned(),
             undone: row.try_get(4)?,
+            tenant: super::row::give(row.try_get(5)?),
+            collections: row
+                .try_get::<_, Vec<String>>(6)?
+                .into_iter()
+                .map(super::row::give)
+                .collect(),
         })
     };
     rows.iter().map(read).collect()

@@ -25,7 +25,7 @@ pub(super) const EVER: i64 = i64::MIN;
 
 /// What a version is read of: its row `v`, its marks of use, its place.
 pub(super) const VERSION: &str = "SELECT v.seq, v.state, v.ending, v.remarks, v.conflicts, v.body, \
-     u.used, u.uses, p.latitude, p.longitude, r.tenant FROM versions v \
+     u.used, u.uses, p.latitude, p.longitude, u.said FROM versions v \
      JOIN realms r ON r.id = v.realm LEFT JOIN uses u ON u.seq = v.seq \
      LEFT JOIN places p ON p.seq = v.seq WHERE ";
 
@@ -89,6 +89,10 @@ pub(super) fn version(row: &Row) -> Result<Version, Error> {
     version.conflicts = parse(row.try_get(4)?)?;
     version.used = row.try_get::<_, Option<i64>>(6)?.map(moment).transpose()?;
     version.uses = row.try_get::<_, Option<i64>>(7)?.map_or(0, |uses| uses.cast_unsigned());
+    if let Some(said) = row.try_get::<_, Option<i64>>(10)? {
+        // Said again since, where that was later.
+        version.source_time = version.source_time.max(moment(said)?);
+    }
     // The columns hold coordinates to the last bit.
     let point = (row.try_get::<_, Option<f64>>(8)?, row.try_get::<_, Option<f64>>(9)?);
     if let (Some(place), (Some(latitude), Some(longitude))) = (&mut version.draft.place, point) {

@@ -164,7 +164,8 @@ CREATE INDEX places_point ON places USING gist (point(longitude, latitude));
 CREATE TABLE uses (
     seq bigint PRIMARY KEY,
     used bigint,
-    uses bigint NOT NULL
+    uses bigint NOT NULL,
+    said bigint
 );
 CREATE TABLE votes (
     seq bigint NOT NULL,
@@ -180,7 +181,9 @@ CREATE TABLE runs (
     began bigint NOT NULL,
     summary text NOT NULL,
     changed bigint NOT NULL,
-    undone boolean NOT NULL
+    undone boolean NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    collections text[] COLLATE "C" NOT NULL
 );
 -- What a version was before a run's first change of it, and after its last.
 CREATE TABLE journal (

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use deadpool_postgres::Transaction;
 use jiff::Timestamp;
+use tokio_postgres::types::ToSql;
 
 use super::row::{FOREVER, give, json, keep, micros, moment, name, parse};
 use super::{Error, Link, writes};
+use crate::memory::store::mark::too_late;
 use crate::memory::store::words;
 use crate::memory::store::{Counts, Stage, Vote};
-use crate::memory::unit::{UnitId, Version};
+use crate::memory::unit::{Draft, UnitId, Version};
 
 /// Longest time for compaction.
 pub(super) const COMPACTION: Duration = Duration::from_secs(6 * 3600);
@@ -19,7 +21,7 @@ pub(super) async fn touch(link: &Link, seqs: &[i64], at: Timestamp) -> Result<()
     let client = link.client().await?;
     let statement = client
         .prepare_cached(
-            "INSERT INTO uses SELECT v.seq, $2, count(*) FROM unnest($1::bigint[]) a(seq) \
+            "INSERT INTO uses (seq, used, uses) SELECT v.seq, $2, count(*) FROM unnest($1::bigint[]) a(seq) \
              JOIN versions v ON v.seq = a.seq GROUP BY v.seq ORDER BY v.seq \
              ON CONFLICT (seq) DO UPDATE SET used = greatest(uses.used, excluded.used), \
              uses = uses.uses + excluded.uses",
@@ -69,6 +71,50 @@ pub(super) async fn votes(link: &Link, tenant: &str, seq: i64) -> Result<Vec<Vot
     client.query(asked, &[&seq, &keep(tenant)]).await?.iter().map(read).collect()
 }
 
+/// Takes all votes on a version back.
+pub(super) async fn unvote(link: &Link, tenant: &str, seq: i64) -> Result<(), Error> {
+    let gone = "DELETE FROM votes o USING versions v, realms r WHERE o.seq = $1 AND v.seq = o.seq \
+                AND r.id = v.realm AND r.tenant = $2";
+    link.client().await?.execute(gone, &[&seq, &keep(tenant)]).await?;
+    Ok(())
+}
+
+/// Refuses what callers have waiting under a source id; gives the number.
+pub(super) async fn withdraw(
+    link: &Link,
+    tenant: &str,
+    (draft, callers): (&Draft, &[String]),
+) -> Result<u64, Error> {
+    let mut client = link.client().await?;
+    let step = client.transaction().await?;
+    // Not while any of it is being stored.
+    step.execute("UPDATE meta SET recorded = recorded", &[]).await?;
+    let written = callers.iter().map(|caller| Ok((writes::source(draft)?, keep(caller))));
+    let written: Vec<(String, String)> = written.collect::<Result<_, Error>>()?;
+    let count = refuse_waiting(&step, tenant, &written, "forgotten").await?;
+    step.commit().await?;
+    Ok(count)
+}
+
+/// Refuses what waits to become a version of a unit that is taken out: pairs of source id and caller.
+async fn refuse_waiting(
+    step: &Transaction<'_>,
+    tenant: &str,
+    written: &[(String, String)],
+    how: &str,
+) -> Result<u64, Error> {
+    let waiting = "UPDATE writes SET body = NULL, stage = $4, remarks = $5, changed = $6 \
+                   WHERE tenant = $1 AND body IS NOT NULL AND (source, caller) IN \
+                   (SELECT * FROM unnest($2::text[], $3::text[]))";
+    let (sources, callers): (Vec<&str>, Vec<&str>) =
+        written.iter().map(|(source, caller)| (source.as_str(), caller.as_str())).unzip();
+    let (refused, now) = (name(&Stage::Refused)?, Timestamp::now().to_string());
+    let remarks = json(&[too_late(how)])?;
+    let row: [&(dyn ToSql + Sync); 6] =
+        [&keep(tenant), &sources, &callers, &refused, &remarks, &now];
+    Ok(step.execute(waiting, &row).await?)
+}
+
 /// Removes every version of a unit and all that was made of it.
 pub(super) async fn erase(link: &Link, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
     let mut client = link.client().await?;
@@ -79,13 +125,13 @@ pub(super) async fn erase(link: &Link, tenant: &str, unit: &UnitId) -> Result<u6
     let of = "SELECT v.seq, v.realm, v.body FROM versions v JOIN realms r ON r.id = v.realm \
               WHERE v.unit = $1 AND r.tenant = $2";
     let rows = step.query(of, &[&unit.as_str(), &keep(tenant)]).await?;
-    let (mut seqs, mut sources): (Vec<i64>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut seqs, mut written) = (Vec::<i64>::new(), Vec::new());
     for row in &rows {
         let seq: i64 = row.try_get(0)?;
         let version: Version = parse(row.try_get(2)?)?;
         forget_words(&step, row.try_get(1)?, seq).await?;
         seqs.push(seq);
-        sources.push(writes::source(&version.draft)?);
+        written.push((writes::source(&version.draft)?, keep(&version.owner)));
     }
     if seqs.is_empty() {
         return Ok(0);
@@ -98,11 +144,7 @@ pub(super) async fn erase(link: &Link, tenant: &str, unit: &UnitId) -> Result<u6
     }
     let receipts = "UPDATE writes SET remarks = '[]' WHERE unit = $1 AND body IS NULL";
     step.execute(receipts, &[&unit.as_str()]).await?;
-    let waiting = "UPDATE writes SET body = NULL, stage = $3, remarks = $4, changed = $5 \
-                   WHERE tenant = $1 AND source = ANY($2) AND body IS NOT NULL";
-    let (refused, now) = (name(&Stage::Refused)?, Timestamp::now().to_string());
-    let remarks = json(&["its unit was erased before it was stored"])?;
-    step.execute(waiting, &[&keep(tenant), &sources, &refused, &remarks, &now]).await?;
+    refuse_waiting(&step, tenant, &written, "erased").await?;
     forget_mentions(&step, unit).await?;
     step.commit().await?;
     Ok(u64::try_from(seqs.len()).unwrap_or(u64::MAX))

@@ -13,7 +13,7 @@ use super::settle::{TEXT, model_id};
 use super::vectors::Code;
 use super::words::Bag;
 use super::writer::Step;
-use crate::memory::{Ended, UnitId};
+use crate::memory::{Draft, Ended, UnitId};
 
 /// What a change needs to know of a version.
 struct Known {
@@ -79,6 +79,11 @@ pub(super) fn amend(
     let before = json(&mark)?;
     mark.apply(change, at, recorded);
     put(step, tenant, change.seq, &mark)?;
+    if let Some(said) = change.said {
+        let sql = "INSERT INTO used (seq, uses, said) VALUES (?1, 0, ?2)
+            ON CONFLICT (seq) DO UPDATE SET said = max(coalesce(said, ?2), ?2)";
+        step.connection.prepare_cached(sql)?.execute([change.seq, micros(said)])?;
+    }
     Ok((before, json(&mark)?))
 }
 
@@ -100,16 +105,37 @@ pub(super) fn change(
         }
     }
     if let Some(run) = run {
-        let sql = "UPDATE run SET changed = (SELECT count(*) FROM journal WHERE run = ?1)
-            WHERE number = ?1";
-        step.connection.execute(sql, [run])?;
+        end_run(step.connection, run)?;
     }
+    Ok(())
+}
+
+/// Writes down how many versions a run changed, and where.
+fn end_run(connection: &Connection, run: i64) -> Result<(), Fault> {
+    let sql = "SELECT v.tenant, v.collection, count(*) FROM journal j
+        JOIN version v ON v.seq = j.seq WHERE j.run = ?1 GROUP BY 1, 2 ORDER BY 1, 2";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([run])?;
+    let (mut tenant, mut collections, mut changed) = (None::<String>, Vec::<String>::new(), 0_i64);
+    while let Some(row) = rows.next()? {
+        let own: String = row.get(0)?;
+        if tenant.as_ref().is_some_and(|tenant| *tenant != own) {
+            return Err(Error::Engine("a run is of one tenant".to_owned()).into());
+        }
+        tenant = Some(own);
+        collections.push(row.get(1)?);
+        changed += row.get::<_, i64>(2)?;
+    }
+    let sql = "UPDATE run SET changed = ?2, tenant = ?3, collections = ?4 WHERE number = ?1";
+    let row = params![run, changed, tenant.unwrap_or_default(), json(&collections)?];
+    connection.execute(sql, row)?;
     Ok(())
 }
 
 /// The number of a run; one that goes on keeps its own.
 fn begin_run(connection: &Connection, id: &str, summary: &str) -> Result<i64, Fault> {
-    let sql = "INSERT INTO run (id, at, summary, changed, undone) VALUES (?1, ?2, ?3, 0, 0)
+    let sql = "INSERT INTO run (id, at, summary, changed, undone, tenant, collections)
+        VALUES (?1, ?2, ?3, 0, 0, '', '[]')
         ON CONFLICT (id) DO UPDATE SET summary = excluded.summary RETURNING number";
     let row = params![id, micros(Timestamp::now()), summary];
     Ok(connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))?)
@@ -181,9 +207,17 @@ pub(super) fn votes(connection: &Connection, tenant: &str, seq: i64) -> Result<V
     Ok(votes)
 }
 
+/// Takes all votes on a version back.
+pub(super) fn unvote(step: &Step<'_>, tenant: &str, seq: i64) -> Result<(), Fault> {
+    if is_of(step.connection, tenant, seq)? {
+        step.connection.execute("DELETE FROM vote WHERE seq = ?1", [seq])?;
+    }
+    Ok(())
+}
+
 /// Notes that versions were given out.
 pub(super) fn touch(step: &Step<'_>, seqs: &[i64], at: Timestamp) -> Result<(), Fault> {
-    let sql = "INSERT INTO used SELECT seq, ?2, 1 FROM version WHERE seq = ?1
+    let sql = "INSERT INTO used (seq, at, uses) SELECT seq, ?2, 1 FROM version WHERE seq = ?1
         ON CONFLICT (seq) DO UPDATE SET at = max(coalesce(at, ?2), ?2), uses = uses + 1";
     let mut statement = step.connection.prepare_cached(sql)?;
     for seq in seqs {
@@ -220,7 +254,7 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
     let connection = step.connection;
     let of_unit = "WHERE v.unit = ?1 AND v.tenant = ?2";
     let versions = rows::versions(connection, of_unit, [unit.as_str(), tenant])?;
-    let (mut sources, mut gone) = (Vec::new(), Vec::new());
+    let (mut written, mut gone) = (Vec::new(), Vec::new());
     for version in &versions {
         let seq = version.seq;
         gone.push((seq, bags(connection, seq)?));
@@ -237,18 +271,15 @@ pub(super) fn erase(step: &mut Step<'_>, tenant: &str, unit: &UnitId) -> Result<
         for table in ["version", "used", "place", "vote", "journal"] {
             connection.execute(&format!("DELETE FROM {table} WHERE seq = ?1"), [seq])?;
         }
-        let draft = &version.draft;
-        sources.push(super::settle::source_key(
-            &draft.collection,
-            &draft.source,
-            &draft.source_id,
-        )?);
+        written.push((key(&version.draft)?, version.owner.clone()));
     }
     if versions.is_empty() {
         return Ok(0);
     }
     connection.execute("UPDATE receipt SET remarks = '[]' WHERE unit = ?1", [unit.as_str()])?;
-    forget_waiting(connection, tenant, &sources)?;
+    for (source, owner) in &written {
+        refuse_waiting(connection, (tenant, owner), source, "erased")?;
+    }
     forget_mentions(connection, unit)?;
     step.events.push(Event::Erase { tenant: tenant.to_owned(), gone });
     Ok(u64::try_from(versions.len()).unwrap_or(u64::MAX))
@@ -267,19 +298,43 @@ fn bags(connection: &Connection, seq: i64) -> Result<Vec<(u32, Bag)>, Fault> {
     Ok(found)
 }
 
-/// Refuses what waits to become a version of an erased unit.
-fn forget_waiting(connection: &Connection, tenant: &str, sources: &[String]) -> Result<(), Fault> {
-    for source in sources {
-        let sql = "UPDATE receipt SET stage = ?3, remarks = ?4, changed = ?5 WHERE number IN
-            (SELECT number FROM inbox WHERE tenant = ?1 AND source = ?2)";
-        let remarks = json(&["its unit was erased before it was stored"])?;
-        let refused = name(&super::super::Stage::Refused)?;
-        let now = micros(Timestamp::now());
-        connection.execute(sql, params![tenant, source, refused, remarks, now])?;
-        let sql = "DELETE FROM inbox WHERE tenant = ?1 AND source = ?2";
-        connection.execute(sql, [tenant, source])?;
+fn key(draft: &Draft) -> Result<String, Fault> {
+    super::settle::source_key(&draft.collection, &draft.source, &draft.source_id)
+}
+
+/// Refuses what callers have waiting under a source id.
+pub(super) fn withdraw(
+    step: &Step<'_>,
+    tenant: &str,
+    (draft, callers): (&Draft, &[String]),
+) -> Result<u64, Fault> {
+    let (source, mut count) = (key(draft)?, 0);
+    for caller in callers {
+        count += refuse_waiting(step.connection, (tenant, caller), &source, "forgotten")?;
     }
-    Ok(())
+    Ok(count)
+}
+
+/// Refuses what waits to become a version of a unit that is taken out; gives the number.
+fn refuse_waiting(
+    connection: &Connection,
+    (tenant, caller): (&str, &str),
+    source: &str,
+    how: &str,
+) -> Result<u64, Fault> {
+    let sql = "UPDATE receipt SET stage = ?4, remarks = ?5, changed = ?6 WHERE caller = ?3
+        AND number IN (SELECT number FROM inbox WHERE tenant = ?1 AND source = ?2)
+        RETURNING number";
+    let remarks = json(&[super::super::mark::too_late(how)])?;
+    let refused = name(&super::super::Stage::Refused)?;
+    let row = params![tenant, source, caller, refused, remarks, micros(Timestamp::now())];
+    let mut statement = connection.prepare_cached(sql)?;
+    let numbers: Vec<i64> =
+        statement.query_map(row, |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for number in &numbers {
+        connection.execute("DELETE FROM inbox WHERE number = ?1", [number])?;
+    }
+    Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
 }
 
 /// Takes an erased unit out of the conflicts of others.

@@ -188,6 +188,16 @@ impl Store for Sqlite {
         self.read(move |connection, _| amend::votes(connection, &tenant, seq)).await
     }
 
+    async fn unvote(&self, tenant: &str, seq: i64) -> Result<(), Error> {
+        let tenant = tenant.to_owned();
+        self.write(move |step| amend::unvote(step, &tenant, seq)).await
+    }
+
+    async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error> {
+        let (tenant, draft, by) = (tenant.to_owned(), draft.clone(), by.to_vec());
+        self.write(move |step| amend::withdraw(step, &tenant, (&draft, &by))).await
+    }
+
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         let (tenant, unit) = (tenant.to_owned(), unit.clone());
         let erased = self.write(move |step| amend::erase(step, &tenant, &unit)).await?;

@@ -93,7 +93,8 @@ const CREATE: &str = "
     CREATE TABLE used (
         seq INTEGER PRIMARY KEY,
         at INTEGER,
-        uses INTEGER NOT NULL
+        uses INTEGER NOT NULL,
+        said INTEGER
     ) STRICT;
     CREATE TABLE fact (
         entity TEXT NOT NULL,
@@ -137,7 +138,9 @@ const CREATE: &str = "
         at INTEGER NOT NULL,
         summary TEXT NOT NULL,
         changed INTEGER NOT NULL,
-        undone INTEGER NOT NULL
+        undone INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        collections TEXT NOT NULL
     ) STRICT;
     CREATE TABLE journal (
         seq INTEGER NOT NULL,

@@ -200,7 +200,8 @@ pub(super) fn distances(
 }
 
 pub(super) fn runs(connection: &Connection, limit: usize) -> Result<Vec<Run>, Fault> {
-    let sql = "SELECT id, at, summary, changed, undone FROM run ORDER BY number DESC LIMIT ?1";
+    let sql = "SELECT id, at, summary, changed, undone, tenant, collections FROM run
+        ORDER BY number DESC LIMIT ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([most(limit)])?;
     let mut found = Vec::new();
@@ -211,6 +212,8 @@ pub(super) fn runs(connection: &Connection, limit: usize) -> Result<Vec<Run>, Fa
             summary: row.get(2)?,
             changed: row.get::<_, i64>(3)?.unsigned_abs(),
             undone: row.get(4)?,
+            tenant: row.get(5)?,
+            collections: parsed(&row.get::<_, String>(6)?, "collections")?,
         });
     }
     Ok(found)

@@ -22,7 +22,7 @@ const LAST: i64 = i64::MAX;
 /// All columns that make a version, for the front of a query.
 pub(super) const SELECT: &str = "SELECT v.seq, v.unit, v.tenant, v.owner, v.layer, v.state, v.trust,
     v.origin, v.source_time, v.valid_from, v.valid_to, v.recorded, v.ended_at, v.ended_why, v.ended_by,
-    v.latitude, v.longitude, v.digest, v.conflicts, v.remarks, v.draft, u.at, u.uses
+    v.latitude, v.longitude, v.digest, v.conflicts, v.remarks, v.draft, u.at, u.uses, u.said
     FROM version v LEFT JOIN used u ON u.seq = v.seq ";
 
 /// An instant out of its column.
@@ -108,7 +108,8 @@ pub(super) fn version(row: &Row<'_>) -> Result<Version, Fault> {
         owner: row.get(3)?,
         layer: named(text(4)?)?,
         draft,
-        source_time: required(8)?,
+        // Said again since, where that was later.
+        source_time: time(23)?.max(Some(required(8)?)).unwrap_or_default(),
         valid_from: time(9)?,
         valid_to: time(10)?,
         recorded: required(11)?,
@@ -194,7 +195,7 @@ pub(super) fn insert(connection: &Connection, version: &Version) -> Result<(), F
     if version.uses > 0 || version.used.is_some() {
         let uses = i64::try_from(version.uses).unwrap_or(i64::MAX);
         let at = version.used.map(micros);
-        let sql = "INSERT INTO used VALUES (?1, ?2, ?3)";
+        let sql = "INSERT INTO used (seq, at, uses) VALUES (?1, ?2, ?3)";
         connection.prepare_cached(sql)?.execute(params![version.seq, at, uses])?;
     }
     Ok(())

@@ -172,7 +172,7 @@ pub(super) fn seqs(hits: &[Hit]) -> Vec<i64> {
 
 /// A change of nothing, to be filled.
 pub(super) const fn change(seq: i64) -> Change {
-    Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new() }
+    Change { seq, state: None, ended: None, conflicts: Vec::new(), remarks: Vec::new(), said: None }
 }
 
 /// Numbers that look random and are the same at every run.

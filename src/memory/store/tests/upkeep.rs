@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::{Ask, Change, Error, Stage, Store, Vote};
+use super::super::{Ask, Change, Error, Stage, Store, Vote, Write};
 use super::kit::{
     COLLECTION, MODEL, TENANT, ask_vector, ask_words, at, change, chunk, next, put, put_vector,
     put_with, scope, version, write,
@@ -178,6 +178,90 @@ pub(super) async fn a_second_vote_takes_the_place_of_the_first(store: &dyn Store
     store.vote("other", vote(seq, "eve", true)).await.unwrap_err();
     store.vote(TENANT, vote(999, "ann", true)).await.unwrap_err();
     assert_eq!(store.vote(TENANT, vote(seq, "bo", true)).await.unwrap().len(), 2);
+}
+
+pub(super) async fn votes_are_taken_back(store: &dyn Store) {
+    let seq = put(store, Version { state: State::Held, ..version("held") }).await;
+    let other = put(store, Version { state: State::Held, ..version("other") }).await;
+    for seq in [seq, other] {
+        store.vote(TENANT, vote(seq, "ann", true)).await.unwrap();
+    }
+    store.unvote("other", seq).await.unwrap();
+    assert_eq!(store.votes(TENANT, seq).await.unwrap().len(), 1, "not theirs");
+    store.unvote(TENANT, seq).await.unwrap();
+    assert_eq!(store.votes(TENANT, seq).await.unwrap(), []);
+    assert_eq!(store.votes(TENANT, other).await.unwrap().len(), 1);
+}
+
+pub(super) async fn what_waits_is_refused_to_its_caller_alone(store: &dyn Store) {
+    let unit = version("waits");
+    put(store, unit.clone()).await;
+    let by = |caller: &str, tenant: &str| Write {
+        caller: caller.into(),
+        tenant: tenant.into(),
+        ..write(unit.draft.clone())
+    };
+    let writes = [by("ann", TENANT), by("bo", TENANT), by("ann", "other")];
+    let elsewhere = write(version("elsewhere").draft);
+    store.accept(writes.to_vec()).await.unwrap();
+    store.accept(vec![elsewhere.clone()]).await.unwrap();
+    let ann = ["ann".to_owned()];
+    assert_eq!(store.withdraw(TENANT, &unit.draft, &ann).await.unwrap(), 1);
+    assert_eq!(store.withdraw(TENANT, &unit.draft, &ann).await.unwrap(), 0);
+    let receipt = store.receipt(TENANT, &writes[0].receipt).await.unwrap().unwrap();
+    assert_eq!(receipt.stage, Stage::Refused);
+    assert_eq!(receipt.remarks, ["its unit was forgotten before it was stored"]);
+    // An erased unit takes what its own writer has waiting with it, and nobody else's.
+    store.accept(vec![by("ann", TENANT)]).await.unwrap();
+    store.erase(TENANT, &unit.unit).await.unwrap();
+    let mut left = vec![writes[1].clone(), writes[2].clone(), elsewhere];
+    let mut waiting = store.waiting(None, 9).await.unwrap();
+    for all in [&mut left, &mut waiting] {
+        all.sort_by(|one, two| one.receipt.cmp(&two.receipt));
+    }
+    assert_eq!(waiting, left);
+    // What was refused is not stored by one who has read it before.
+    let late = super::kit::settlement(&writes[0].receipt, unit);
+    assert_eq!(store.settle(vec![late]).await.unwrap(), [None]);
+}
+
+pub(super) async fn a_run_is_of_one_tenant_and_names_its_collections(store: &dyn Store) {
+    let mut manual = version("manual");
+    manual.draft.collection = "manuals".into();
+    let ours = [put(store, manual).await, put(store, version("note")).await];
+    let theirs = put(store, Version { tenant: "other".into(), ..version("theirs") }).await;
+    store.change(Some(("run-1", "archives")), &ours.map(archive)).await.unwrap();
+    let run = store.runs(9).await.unwrap().remove(0);
+    let collections = [COLLECTION, "manuals"].map(str::to_owned);
+    let mut named = run.collections.clone();
+    named.sort_unstable();
+    let mut expected = collections.to_vec();
+    expected.sort_unstable();
+    assert_eq!((run.tenant.as_str(), named), (TENANT, expected.clone()));
+    store.change(Some(("run-2", "both")), &[archive(ours[0]), archive(theirs)]).await.unwrap_err();
+    assert_eq!(store.runs(9).await.unwrap().len(), 1);
+    // It is known after it was undone, too.
+    store.undo("run-1").await.unwrap();
+    let run = store.runs(9).await.unwrap().remove(0);
+    assert_eq!((run.undone, run.collections.len()), (true, expected.len()));
+}
+
+pub(super) async fn what_is_said_again_moves_the_time_of_its_source_forward(store: &dyn Store) {
+    let seq = put(store, version("said")).await;
+    let first = store.load(TENANT, &[seq]).await.unwrap()[0].source_time;
+    for (said, known) in [
+        ("2026-02-01T00:00:00Z", first),
+        ("2026-05-01T00:00:00Z", at("2026-05-01T00:00:00Z")),
+        ("2026-04-01T00:00:00Z", at("2026-05-01T00:00:00Z")),
+    ] {
+        let change = Change { said: Some(at(said)), ..change(seq) };
+        store.change(None, &[change]).await.unwrap();
+        let found = store.load(TENANT, &[seq]).await.unwrap().remove(0);
+        assert_eq!((found.source_time, found.uses, found.used), (known, 0, None), "{said}");
+    }
+    store.touch(&[seq], at("2026-06-01T00:00:00Z")).await.unwrap();
+    let found = store.load(TENANT, &[seq]).await.unwrap().remove(0);
+    assert_eq!((found.source_time, found.uses), (at("2026-05-01T00:00:00Z"), 1));
 }
 
 pub(super) async fn use_is_counted(store: &dyn Store) {

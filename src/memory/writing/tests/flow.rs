@@ -250,3 +250,124 @@ async fn forgetting_hides_and_erasing_removes_and_both_need_the_right() {
     assert!(bench.known("notes", "2026-06-01T00:00:00Z", Some(first.recorded)).await.is_empty());
     assert_eq!(bench.writing.forget(&bench.reviewer("rita"), &cora.unit, false).await.unwrap(), 1);
 }
+
+#[tokio::test]
+async fn a_unit_takes_what_another_id_of_its_source_says_already() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let one = bench.stored(&cora, manual("x", "The line stands still.")).await;
+    let two = bench.stored(&cora, manual("y", "The line runs again.")).await;
+    let next = bench.stored(&cora, manual("x", "The line runs again.")).await;
+    assert_eq!(next.unit, one.unit);
+    assert!(bench.load(one.seq).await.ended.is_some());
+    // One that says nothing yet is the same said twice.
+    let copy = bench.put(&cora, manual("z", "The line runs again.")).await;
+    assert_eq!(copy.stage, Stage::Unchanged);
+    bench.stored(&cora, manual("y", "The line was taken away.")).await;
+    assert!(bench.load(two.seq).await.ended.is_some());
+    let now = bench.known("manuals", "2026-06-01T00:00:00Z", None).await;
+    assert_eq!(now, ["The line runs again.", "The line was taken away."]);
+}
+
+#[tokio::test]
+async fn what_a_source_said_again_is_newer_than_what_it_said_between() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let timed = |text: &str, time: &str| with(manual("1", text), json!({"source_time": time}));
+    let first = bench.stored(&cora, timed("The gate is open.", "2026-03-01T00:00:00Z")).await;
+    let again = bench.put(&cora, timed("The gate is open.", "2026-03-10T00:00:00Z")).await;
+    assert_eq!(again.stage, Stage::Unchanged);
+    let said = bench.load(first.seq).await.source_time;
+    assert_eq!(said, "2026-03-10T00:00:00Z".parse().unwrap());
+    let late = bench.put(&cora, timed("The gate is shut.", "2026-03-05T00:00:00Z")).await;
+    assert_eq!(late.stage, Stage::Outdated);
+    // An older repeat moves nothing back.
+    bench.put(&cora, timed("The gate is open.", "2026-03-02T00:00:00Z")).await;
+    assert_eq!(bench.load(first.seq).await.source_time, said);
+    // What waits for a reviewer is overtaken by a repeat too.
+    let weak = timed("The gate is shut by the guard.", "2026-03-12T00:00:00Z");
+    let held = bench.put(&cora, with(weak, json!({"origin": "file"}))).await;
+    assert_eq!(held.stage, Stage::Held);
+    let last = bench.put(&cora, timed("The gate is open.", "2026-03-11T00:00:00Z")).await;
+    assert_eq!(last.stage, Stage::Unchanged);
+    assert!(bench.version(&held).await.ended.is_none());
+    bench.put(&cora, timed("The gate is open.", "2026-03-13T00:00:00Z")).await;
+    assert_eq!(bench.version(&held).await.ended.unwrap().why, End::Replaced);
+    assert_eq!(bench.known("manuals", "2026-06-01T00:00:00Z", None).await, ["The gate is open."]);
+}
+
+#[tokio::test]
+async fn equal_words_of_another_origin_or_lineage_are_a_version_of_their_own() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let old = bench.stored(&cora, manual("old", "The bolts take 18 Nm.")).await;
+    let first = bench.stored(&cora, manual("1", "The bolts of the gland take 22 Nm.")).await;
+    let heir =
+        with(manual("1", "The bolts of the gland take 22 Nm."), json!({"supersedes": old.unit}));
+    let second = bench.stored(&cora, heir.clone()).await;
+    assert_eq!((&second.unit, second.seq > first.seq), (&first.unit, true));
+    assert_eq!(bench.load(old.seq).await.ended.unwrap().by, Some(first.unit.clone()));
+    // As often as it is said again; also without what it replaced, as an export has it.
+    for again in [heir.clone(), manual("1", "The bolts of the gland take 22 Nm.")] {
+        let again = bench.put(&cora, again).await;
+        assert_eq!((again.stage, again.stored.unwrap().1), (Stage::Unchanged, second.seq));
+    }
+    let lower = bench.put(&cora, with(heir, json!({"origin": "file"}))).await;
+    assert_eq!(lower.stage, Stage::Held, "{lower:?}");
+}
+
+#[tokio::test]
+async fn notes_of_one_caller_never_take_the_place_of_another_ones() {
+    let bench = Bench::new().await;
+    let (uma, otto) = (bench.user(), bench.rights("otto", &[]));
+    let shared = |id: &str, text: &str| {
+        json!({"collection": "shared", "source": "tool/x", "source_id": id, "kind": "result",
+            "text": text})
+    };
+    let hers = bench.stored(&uma, shared("1", "The scan of hall three found no leak.")).await;
+    let his = bench.stored(&otto, shared("1", "The scan of hall three found a leak.")).await;
+    assert_ne!(hers.unit, his.unit);
+    let heir = with(
+        shared("2", "The scan of hall three was never made."),
+        json!({"supersedes": hers.unit}),
+    );
+    let receipt = bench.put(&otto, heir).await;
+    assert_eq!(receipt.stage, Stage::Held, "{receipt:?}");
+    assert!(bench.load(hers.seq).await.ended.is_none());
+    // Each takes out its own, for ever.
+    assert_eq!(bench.writing.forget(&uma, &hers.unit, true).await.unwrap(), 1);
+    assert!(bench.load(his.seq).await.ended.is_none());
+}
+
+#[tokio::test]
+async fn what_waits_when_its_unit_is_forgotten_never_comes_back() {
+    let bench = Bench::new().await;
+    let (uma, otto) = (bench.user(), bench.rights("otto", &[]));
+    let kept = bench.stored(&uma, note("1", "Likes tea in the morning.")).await;
+    // Nobody is told of these, so nothing works on them.
+    let wait = |caller: &'static str, id: &str, text: &str| {
+        let draft: crate::memory::Draft = serde_json::from_value(note(id, text)).unwrap();
+        crate::memory::store::Write {
+            receipt: uuid::Uuid::now_v7().to_string(),
+            tenant: "acme".into(),
+            caller: caller.into(),
+            draft,
+            arrived: jiff::Timestamp::now(),
+            ruling: String::new(),
+        }
+    };
+    let next = wait("uma", "1", "Likes tea at noon, too.");
+    let first = wait("uma", "2", "Likes cake in the evening.");
+    let his = wait("otto", "1", "Likes coffee.");
+    bench.store.accept(vec![next.clone(), first.clone(), his.clone()]).await.unwrap();
+    let stage = async |write: &crate::memory::store::Write| {
+        bench.store.receipt("acme", &write.receipt).await.unwrap().unwrap().stage
+    };
+    assert_eq!(bench.writing.forget(&uma, &kept.unit, false).await.unwrap(), 1);
+    assert_eq!(bench.writing.withdraw(&otto, &first.draft).await.unwrap(), 0, "not his");
+    assert_eq!(bench.writing.withdraw(&uma, &first.draft).await.unwrap(), 1);
+    assert_eq!(stage(&next).await, Stage::Refused);
+    assert_eq!(stage(&first).await, Stage::Refused);
+    assert_eq!(stage(&his).await, Stage::Accepted);
+    assert!(bench.known("notes", "2026-06-01T00:00:00Z", None).await.is_empty());
+}

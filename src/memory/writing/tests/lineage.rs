@@ -93,3 +93,72 @@ async fn turns_of_a_conversation_may_repeat_each_other() {
         assert_eq!(bench.put(&uma, turn).await.stage, Stage::Stored);
     }
 }
+
+#[tokio::test]
+async fn what_was_taken_once_with_its_lineage_is_taken_again() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let old = bench.stored(&cora, manual("old", "The pump is oiled each Monday.")).await;
+    let base = bench.stored(&cora, manual("base", "Oil of class two is for pumps.")).await;
+    let heir = |text: &str| {
+        with(
+            manual("new", text),
+            json!({"supersedes": old.unit, "derived_from": [old.unit, base.unit]}),
+        )
+    };
+    let first = bench.stored(&cora, heir("The pump is oiled each Tuesday, with class two.")).await;
+    assert_eq!(bench.load(old.seq).await.ended.unwrap().by, Some(first.unit.clone()));
+    let again = bench.put(&cora, heir("The pump is oiled each Tuesday, with class two.")).await;
+    assert_eq!(again.stage, Stage::Unchanged, "{again:?}");
+    let next = bench.stored(&cora, heir("The pump is oiled each Friday, with class two.")).await;
+    assert_eq!(next.unit, first.unit);
+    // Erased, too: what it lent is known from what was made of it.
+    bench.writing.forget(&cora, &base.unit, true).await.unwrap();
+    bench.stored(&cora, heir("The pump is oiled each Sunday, with class two.")).await;
+    // For others it is as it always was.
+    for field in ["supersedes", "derived_from"] {
+        let value = if field == "supersedes" { json!(old.unit) } else { json!([base.unit]) };
+        let other = with(manual("other", "The pump is never oiled."), json!({field: value}));
+        assert!(wrong(bench.try_put(&cora, other).await)[0].0.starts_with(&format!("/{field}")));
+    }
+}
+
+#[tokio::test]
+async fn a_unit_made_of_what_has_ended_has_its_trust() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let weak = with(manual("1", "The fan runs at night."), json!({"origin": "file"}));
+    let weak = bench.stored(&cora, weak).await;
+    bench.writing.forget(&cora, &weak.unit, false).await.unwrap();
+    let made = with(
+        manual("2", "Fans run in the night, and stop at six."),
+        json!({"derived_from": [weak.unit]}),
+    );
+    let made = bench.stored(&cora, made).await;
+    assert_eq!((made.trust, made.origin), (Trust(70), Origin::File));
+}
+
+#[tokio::test]
+async fn equal_words_about_different_things_are_no_echo() {
+    let bench = Bench::new().await;
+    let uma = bench.user();
+    let about = |id: &str, more: serde_json::Value| {
+        let draft = with(note(id, "The line was stopped for maintenance."), more);
+        with(draft, json!({"source": format!("tool/{id}"), "kind": "result"}))
+    };
+    let batch = |name: &str| json!({"entities": [{"kind": "batch", "value": name}]});
+    bench.stored(&uma, about("a", batch("A-1"))).await;
+    bench.stored(&uma, about("b", batch("B-2"))).await;
+    let day = |day: &str| with(batch("C-2"), json!({"valid_from": day}));
+    bench.stored(&uma, about("c", day("2026-03-01"))).await;
+    bench.stored(&uma, about("c2", day("2026-04-01"))).await;
+    let title = |key: &str| with(batch("C-3"), json!({"key": key}));
+    bench.stored(&uma, about("d", title("early shift"))).await;
+    bench.stored(&uma, about("e", title("late shift"))).await;
+    // What says no more than what is there is.
+    let bare = bench.try_put(&uma, about("f", json!({}))).await;
+    assert!(matches!(bare, Err(Error::Known { .. })), "{bare:?}");
+    // A source that says it again is told so when it is stored.
+    let again = with(about("a", batch("A-1")), json!({"source_id": "g"}));
+    assert_eq!(bench.put(&uma, again).await.stage, Stage::Unchanged);
+}

@@ -185,3 +185,66 @@ async fn reviewers_see_what_waits_in_their_tenant_only() {
     assert!(matches!(decided, Err(Error::Unknown { .. })), "{decided:?}");
     assert!(bench.writing.pending(&bench.user(), 0, 10).await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_second_held_version_is_looked_at_again_before_it_is_used() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let unit = bench.stored(&cora, pressure("a", "5", Some("2025-01-01"))).await;
+    let mut held = Vec::new();
+    for (id, value, from) in [("b", "7", "2026-06-01"), ("c", "9", "2026-08-01")] {
+        let receipt = bench.put(&cora, pressure(id, value, Some(from))).await;
+        assert_eq!(receipt.stage, Stage::Held);
+        held.push(bench.version(&receipt).await);
+    }
+    let decide = async |name: &str, version: &Version| {
+        let rights = bench.reviewer(name);
+        bench.writing.decide(&rights, &evidence(version), yes(Manner::Replace)).await
+    };
+    // One has agreed to the second before the first is used.
+    assert_eq!(decide("rita", &held[1]).await.unwrap().missing, 1);
+    for name in ["rita", "ralf"] {
+        decide(name, &held[0]).await.unwrap();
+    }
+    let refused = decide("ralf", &held[1]).await;
+    let named = |error: &Error| error.to_string().contains(held[0].unit.as_str());
+    assert!(matches!(&refused, Err(error @ Error::State(_)) if named(error)), "{refused:?}");
+    let marked = bench.load(held[1].seq).await;
+    assert_eq!(marked.conflicts, [unit.unit.clone(), held[0].unit.clone()]);
+    assert_eq!(bench.load(held[0].seq).await.conflicts.last(), Some(&held[1].unit));
+    // Who agreed before did not know of it.
+    assert_eq!(decide("ralf", &held[1]).await.unwrap().missing, 1);
+    assert_eq!(decide("rita", &held[1]).await.unwrap().state, State::Active);
+    for (as_of, value) in [
+        ("2025-03-01T00:00:00Z", "5"),
+        ("2026-07-01T00:00:00Z", "7"),
+        ("2026-09-01T00:00:00Z", "9"),
+    ] {
+        let known = bench.known("manuals", as_of, None).await;
+        let only = known.len() == 1 && known[0].contains(&format!("stated as {value} "));
+        assert!(only, "{as_of}: {known:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_believed_less_does_not_overtake_what_is_believed_more() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let city = |id: &str, value: &str, from: &str| {
+        with(
+            manual(id, &format!("The registry of team Kestrel says {value}.")),
+            json!({"valid_from": from,
+                "facts": [{"entity": "team Kestrel", "attribute": "city", "value": value}]}),
+        )
+    };
+    let first = bench.stored(&cora, city("1", "Oslo", "2026-01-01")).await;
+    let weak = with(city("2", "Lyon", "2026-02-01"), json!({"origin": "file"}));
+    let receipt = bench.put(&cora, weak).await;
+    assert_eq!(receipt.stage, Stage::Held, "{receipt:?}");
+    assert!(receipt.remarks[0].contains("trust 100 against 70"), "{:?}", receipt.remarks);
+    assert_eq!(bench.version(&receipt).await.conflicts, [first.unit]);
+    // What held before takes nothing's place, and what is believed as much needs nobody.
+    let early = with(city("3", "Rome", "2025-01-01"), json!({"origin": "file"}));
+    bench.stored(&cora, early).await;
+    bench.stored(&cora, city("4", "Bern", "2026-03-01")).await;
+}

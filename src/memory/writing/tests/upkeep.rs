@@ -4,11 +4,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, End, State, Work};
+use crate::memory::{Change, End, Stage, State, Work};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
     read at the glass, and the start is noted in the book of the shift with name and hour.";
+
+const REST: &str = "While it runs nobody stands in front of the coupling, which is guarded but turns at full \
+    speed. The lever on the SIDE of the frame stops the motor at once; it is tried at the beginning of each \
+    shift, before the first batch is filled, and the trial is written down with the name of whoever did it. A \
+    pump that sounds harsh or grows warm is stopped and reported to the foreman, who decides whether the spare \
+    one takes over until the bearing was looked at by the workshop.";
 
 #[tokio::test]
 async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
@@ -23,10 +29,10 @@ async fn near_duplicates_of_one_writer_are_merged_and_the_run_can_be_undone() {
     assert_eq!(plan.items[0].kept.as_ref(), Some(&second.unit));
     // A plan changes nothing.
     assert!(bench.load(first.seq).await.ended.is_none());
-    let run = bench.writing.apply(&plan).await.unwrap().unwrap();
+    let run = bench.writing.apply(&plan).await.unwrap().remove(0);
     assert_eq!(
-        (run.changed, run.summary.as_str()),
-        (1, "tenant \"acme\": 1 merged, 0 expired, 0 dropped, 0 archived")
+        (run.changed, run.summary.as_str(), run.tenant.as_str()),
+        (1, "1 merged, 0 expired, 0 dropped, 0 archived", "acme")
     );
     let ended = bench.load(first.seq).await.ended.unwrap();
     assert_eq!((ended.why, ended.by), (End::Merged, Some(second.unit)));
@@ -52,12 +58,47 @@ async fn what_differs_in_more_than_wording_is_never_merged() {
     bench.stored(&cora, with(manual("6", LONG), json!({"kind": "case"}))).await;
     bench.stored(&cora, with(manual("7", &text(("hour", "hours"))), json!({"kind": "case"}))).await;
     bench.stored(&cora, with(manual("8", LONG), json!({"metadata": {"language": "en"}}))).await;
+    for (id, side) in [("9", "left"), ("9b", "right")] {
+        bench.stored(&cora, manual(id, &format!("{LONG} {REST}").replace("SIDE", side))).await;
+    }
+    bench.stored(&cora, with(manual("10", LONG), json!({"speaker": "the foreman"}))).await;
+    let asked = json!({"triggers": ["how is the pump started"]});
+    bench.stored(&cora, with(manual("11", LONG), asked)).await;
     for (name, id) in [("uma", "a"), ("otto", "b")] {
         let noted = note(id, &text(("name and hour", &format!("{id} name and hour"))));
         bench.stored(&bench.rights(name, &[]), noted).await;
     }
     let plan = bench.writing.plan(None).await.unwrap();
-    assert_eq!((plan.items.len(), plan.seen), (0, 10), "{plan:?}");
+    assert_eq!((plan.items.len(), plan.seen), (0, 14), "{plan:?}");
+}
+
+#[tokio::test]
+async fn a_run_is_of_one_tenant_and_told_with_its_collections() {
+    let bench = Bench::new().await;
+    let other = crate::memory::Rights::of(
+        &super::kit::caller("eve", "other", &["curator"]),
+        &bench.collections.load(),
+    );
+    let again = LONG.replace("name and hour.", "name and hours.");
+    for rights in [bench.curator(), other] {
+        for (id, text) in [("1", LONG), ("2", again.as_str())] {
+            let draft = serde_json::from_value(manual(id, text)).unwrap();
+            let taken = bench.writing.remember(&rights, vec![draft], super::kit::WAIT).await;
+            assert_eq!(taken[0].as_ref().unwrap().stage, Stage::Stored);
+        }
+    }
+    let plan = bench.writing.plan(None).await.unwrap();
+    let runs = bench.writing.apply(&plan).await.unwrap();
+    assert_eq!(runs.iter().map(|run| run.tenant.as_str()).collect::<Vec<_>>(), ["acme", "other"]);
+    let known = bench.writing.runs(9).await.unwrap();
+    for run in &known {
+        assert_eq!(
+            (run.changed, run.collections.as_slice()),
+            (1, ["manuals".to_owned()].as_slice())
+        );
+    }
+    assert_eq!(bench.writing.undo(&runs[1].id).await.unwrap(), 1);
+    assert_eq!(known.iter().filter(|run| run.tenant == "acme").count(), 1);
 }
 
 #[tokio::test]
@@ -74,7 +115,7 @@ async fn what_expired_ends_and_what_is_not_used_is_archived() {
     let later = kept.recorded + SignedDuration::from_hours(2401);
     let plan = bench.writing.plan_at(None, later).await.unwrap();
     assert_eq!(plan.items[0].work, Work::Archive);
-    let run = bench.writing.apply(&plan).await.unwrap().unwrap();
+    let run = bench.writing.apply(&plan).await.unwrap().remove(0);
     assert_eq!(bench.load(kept.seq).await.state, State::Archived);
     // What is written again is in use again.
     bench.put(&uma, note("1", "Likes tea in the morning.")).await;
@@ -86,7 +127,7 @@ async fn what_expired_ends_and_what_is_not_used_is_archived() {
         .await
         .unwrap();
     assert_eq!(plan.items[0].work, Work::Expire);
-    bench.writing.apply(&plan).await.unwrap().unwrap();
+    assert_eq!(bench.writing.apply(&plan).await.unwrap().len(), 1);
     assert_eq!(bench.load(kept.seq).await.ended.unwrap().why, End::Expired);
     // The curated collection keeps its units for ever.
     bench.stored(&bench.curator(), manual("1", "A rule of the house.")).await;
@@ -108,9 +149,10 @@ async fn a_plan_keeps_its_hands_off_what_changed_since_and_off_what_others_write
         ended: None,
         conflicts: vec![],
         remarks: vec![],
+        said: None,
     };
     bench.store.change(None, &[rejected]).await.unwrap();
-    assert!(bench.writing.apply(&plan).await.unwrap().is_none());
+    assert!(bench.writing.apply(&plan).await.unwrap().is_empty());
     let drop = bench.writing.plan_at(Some(&uma), later).await.unwrap();
     assert_eq!(drop.items[0].work, Work::Drop);
 }
