@@ -26,14 +26,14 @@ pub(super) struct Clash {
 }
 
 impl Clash {
-    /// What a reviewer is told of it.
-    pub(super) fn remark(&self) -> String {
-        format!("contradicts unit `{}`: {}", self.unit, self.why)
-    }
-
-    /// The same for a writer who may not read the other.
-    pub(super) fn hint(&self) -> String {
-        format!("contradicts unit `{}`: its writer may not read in what", self.unit)
+    /// What is said of it on the version that waits; whole, where its writer may read the other. Who
+    /// reviews sees the other beside it.
+    pub(super) fn remark(&self, whole: bool) -> String {
+        let unit = &self.unit;
+        match whole {
+            true => format!("contradicts unit `{unit}`: {}", self.why),
+            false => format!("contradicts unit `{unit}`"),
+        }
     }
 }
 

@@ -176,13 +176,14 @@ impl Writing {
         let message = format!(
             "`{}` by now {}: look at it with what it contradicts, and decide anew",
             version.evidence(),
-            first.remark()
+            first.remark(true)
         );
         self.store().unvote(&version.tenant, version.seq).await?;
         let mut own = nothing(version.seq);
         let mut changes = Vec::new();
         for clash in new {
-            own.remarks.push(clash.remark());
+            // Whoever wrote it gets to see this, and may not read the other.
+            own.remarks.push(clash.remark(false));
             own.conflicts.push(clash.unit);
             let conflicts = vec![version.unit.clone()];
             changes.push(Change { conflicts, ..nothing(clash.seq) });

@@ -105,12 +105,13 @@ async fn what_is_quarantined_is_told_to_its_owner_and_to_reviewers_alone() {
     let first = unit("1", json!({"text": "Torque of the gland bolts: 18 Nm.", "origin": "web"}));
     let receipts = home.write("ana", vec![first]).await;
     let id = receipts[0].stored.clone().unwrap().0;
-    let receipts = home.write("ben", vec![unit("1", planted)]).await;
+    let receipts = home.write("ana", vec![unit("1", planted)]).await;
     assert_eq!(receipts[0].stage, Stage::Quarantined);
+    assert_eq!(receipts[0].stored.clone().unwrap().0, id, "the next version of the same unit");
     let question = text("torque of gland bolts");
     let cem = explain(&home, "cem", &question, &id).await;
     assert_eq!((cem.versions.len(), cem.versions[0].place), (1, Some(1)), "{}", why(&cem));
-    for name in ["ben", "reviewer"] {
+    for name in ["ana", "reviewer"] {
         let told = why(&explain(&home, name, &question, &id).await);
         assert!(told.contains("quarantined: ") && told.contains("gnore all"), "{name}: {told}");
     }

@@ -243,8 +243,7 @@ fn judge(one: &Prepared, known: &Known, version: &mut Version, beside: &mut Besi
     }
     let held: Vec<Clash> = clashes.into_iter().chain(near(one, version, beside)).collect();
     for clash in held {
-        // The writer gets to see its remarks; who reviews sees the unit itself beside them.
-        version.remarks.push(if one.ruling.reads { clash.remark() } else { clash.hint() });
+        version.remarks.push(clash.remark(one.ruling.reads));
         if !version.conflicts.contains(&clash.unit) {
             version.conflicts.push(clash.unit);
         }
