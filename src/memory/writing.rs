@@ -41,6 +41,7 @@ use clock::Clock;
 use inbox::Inbox;
 use vectors::Vectors;
 
+pub(super) use inbox::weigh;
 pub(super) use settle::{active, end, nothing};
 
 /// How much may wait, and how it is worked off.
