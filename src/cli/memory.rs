@@ -105,7 +105,7 @@ struct Asked {
     #[command(flatten)]
     around: Around,
     /// Only what is beside this unit, which has a place.
-    #[arg(long, value_name = "UNIT")]
+    #[arg(long, value_name = "UNIT", conflicts_with = "within")]
     adjacent: Option<String>,
     /// How far from it that reaches, in metres.
     #[arg(long, default_value_t = 1000.0, requires = "adjacent")]
@@ -150,7 +150,7 @@ impl Asked {
         Ok(proto::Question {
             kinds: self.kind.into_iter().map(Into::into).collect(),
             entities: self.entity.iter().map(|text| form::entity(text)).collect(),
-            spot: self.around.spot(),
+            spot: self.around.spot().or(self.adjacent.map(|unit_id| beside(unit_id, self.metres))),
             nearest: self.around.near.map(|point| proto::Nearest { point: Some(point), types }),
             text: self.question,
             collections: self.collection,
@@ -160,7 +160,6 @@ impl Asked {
             known_at: self.known_at,
             time_zone: self.time_zone,
             filters,
-            spot: self.adjacent.map(|unit_id| beside(unit_id, self.metres)),
             held: self.held,
             archived: self.archived,
             ..proto::Question::default()

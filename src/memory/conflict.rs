@@ -27,7 +27,7 @@ pub(super) struct Clash {
 }
 
 impl Clash {
-    /// What is said of it on the version that waits.
+    /// What a reviewer is told of it.
     pub(super) fn remark(&self) -> String {
         format!("contradicts unit `{}`: {}", self.unit, self.why)
     }

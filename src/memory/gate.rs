@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::collection::{Collection, Collections};
 use super::fault::Violation;
-use super::instant::{self, Side};
+use super::instant::{self, Interval, Side};
 use super::rights::Rights;
 use super::store::Change;
 use super::unit::{Draft, Layer, Origin};
@@ -184,7 +184,7 @@ fn times(draft: &Draft, collection: &Collection, now: Timestamp, faults: &mut Fa
     let said = read("source_time", draft.source_time.as_ref(), Side::From);
     let valid_from = read("valid_from", draft.valid_from.as_ref(), Side::From);
     let valid_to = read("valid_to", draft.valid_to.as_ref(), Side::To);
-    if let Err(order) = instant::ordered((valid_from, valid_to)) {
+    if let Err(order) = Interval::new(valid_from, valid_to) {
         faults.say("/valid_to", order.to_string());
     }
     let latest = now.saturating_add(AHEAD).unwrap_or(Timestamp::MAX);

@@ -110,14 +110,53 @@ pub enum Unread {
     },
 }
 
-/// Refuses an interval that ends before or where it starts; `None` is open.
-///
-/// # Errors
-/// [`Unread::Order`].
-pub(super) fn ordered((from, to): Ends) -> Result<(), Unread> {
-    match (from, to) {
-        (Some(from), Some(to)) if to <= from => Err(Unread::Order { from, to }),
-        _ => Ok(()),
+/// The instants from `from` on and before `to`; where one is missing, without a bound there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Interval {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+impl Interval {
+    /// Of two instants.
+    ///
+    /// # Errors
+    /// [`Unread::Order`] when it ends before or where it starts.
+    pub fn new(from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Self, Unread> {
+        match (from, to) {
+            (Some(from), Some(to)) if to <= from => Err(Unread::Order { from, to }),
+            _ => Ok(Self { from, to }),
+        }
+    }
+
+    /// Reads both ends.
+    ///
+    /// # Errors
+    /// What is wrong with an end, or [`Unread::Order`].
+    pub fn read(from: Option<&str>, to: Option<&str>, zone: &TimeZone) -> Result<Self, Unread> {
+        let from = from.map(|text| read(text, Side::From, zone)).transpose()?;
+        let to = to.map(|text| read(text, Side::To, zone)).transpose()?;
+        Self::new(from, to)
+    }
+
+    /// The first instant.
+    pub const fn from(&self) -> Option<Timestamp> {
+        self.from
+    }
+
+    /// The first instant that is not in it any more.
+    pub const fn to(&self) -> Option<Timestamp> {
+        self.to
+    }
+
+    /// Whether an instant lies in it.
+    pub fn has(&self, at: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at < to)
+    }
+
+    /// Whether some instant lies in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        overlap((self.from, self.to), (other.from, other.to))
     }
 }
 

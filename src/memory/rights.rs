@@ -64,3 +64,22 @@ impl Rights {
         version.tenant == self.caller.tenant && self.review.contains(&version.draft.collection)
     }
 }
+
+#[cfg(test)]
+impl Rights {
+    /// What the collections' access lists give to a caller, where every policy permits it.
+    pub fn of(caller: &Caller, collections: &Collections) -> Self {
+        use super::collection::Collection;
+        use crate::policy::listed;
+        let names = |list: fn(&Collection) -> &Vec<String>| {
+            let open = |one: &&std::sync::Arc<Collection>| listed(list(one), caller);
+            collections.iter().filter(open).map(|one| one.name.clone()).collect()
+        };
+        Self {
+            caller: caller.clone(),
+            read: names(|one| &one.access.read),
+            write: names(|one| &one.access.write),
+            review: names(|one| &one.access.review),
+        }
+    }
+}

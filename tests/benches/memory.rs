@@ -105,7 +105,7 @@ fn words(files: &Files) {
     figure("memory.fts5.import.size", number(&filled[0], "bytes") / 1e6, "MB");
     let own = says("words", files);
     figure("memory.words.start.processor", number(&own[0], "processor"), "ms");
-    let mut found = Vec::new();
+    let mut found: Vec<Vec<Vec<u64>>> = Vec::new();
     for (name, answer) in [("words", own), ("fts5", says("fts5-ask", files))] {
         let took: Vec<f64> = serde_json::from_value(answer[0]["took"].clone()).unwrap();
         let took: Samples = took.into_iter().collect();

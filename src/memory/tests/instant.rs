@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::memory::instant::{Side, Unread, ordered, overlap, read, show, zone};
+use crate::memory::instant::{Interval, Side, Unread, read, show, zone};
 
 fn shanghai() -> TimeZone {
     zone("Asia/Shanghai").unwrap()
@@ -57,8 +57,8 @@ fn date_is_the_start_of_its_day_or_of_the_next_one() {
     // A day of 23 hours, and one of 25.
     let york = zone("America/New_York").unwrap();
     for (day, hours) in [("2026-03-08", 23), ("2026-11-01", 25), ("2026-06-01", 24)] {
-        let start = read(day, Side::From, &york).unwrap();
-        let length = read(day, Side::To, &york).unwrap().duration_since(start);
+        let day = Interval::read(Some(day), Some(day), &york).unwrap();
+        let length = day.to().unwrap().duration_since(day.from().unwrap());
         assert_eq!(length.as_hours(), hours);
     }
 }
@@ -153,28 +153,28 @@ fn what_is_no_time_is_refused_and_mended() {
 
 #[test]
 fn interval_holds_its_start_and_not_its_end() {
-    let from = |text: &str| Some(read(text, Side::From, &shanghai()).unwrap());
-    let to = |text: &str| Some(read(text, Side::To, &shanghai()).unwrap());
-    let march = (from("2026-03-01"), to("2026-03-31"));
-    for (one, both) in [
-        ((from("2026-04-01"), None), false),
-        ((from("2026-03-31T23:59:59.999"), None), true),
-        ((None, to("2026-02-28")), false),
-        ((None, from("2026-03-01T00:00:01")), true),
-        ((from("2026-03-01T17:00:00+08:00"), None), true),
-        ((None, None), true),
-    ] {
-        assert_eq!((overlap(one, march), overlap(march, one)), (both, both), "{one:?}");
-    }
-    for (start, end) in [
+    let at = |text: &str| read(text, Side::From, &shanghai()).unwrap();
+    let one = Interval::read(Some("2026-03-01"), Some("2026-03-31"), &shanghai()).unwrap();
+    assert!(one.has(at("2026-03-01T00:00")));
+    assert!(one.has(at("2026-03-31T23:59:59.999")));
+    assert!(!one.has(at("2026-04-01T00:00")));
+    assert!(!one.has(at("2026-02-28T23:59:59")));
+    let valid = Interval::read(Some("2026-03-01T17:00:00+08:00"), None, &shanghai()).unwrap();
+    assert_eq!(valid, Interval::read(Some("2026-03-01T09:00:00Z"), None, &shanghai()).unwrap());
+    assert!(valid.has(at("2026-03-01T17:00:00+08:00")));
+    assert!(!valid.has(at("2026-03-01T08:59:59Z")));
+    let next = Interval::read(Some("2026-04-01"), None, &shanghai()).unwrap();
+    assert!(!one.overlaps(&next) && !next.overlaps(&one));
+    assert!(one.overlaps(&valid) && valid.overlaps(&one) && next.overlaps(&Interval::default()));
+    for (from, to) in [
         ("2026-03-02", "2026-03-01"),
         ("2026-03-02", "2026-03-01T24:00"),
         ("2026-03-01T09:00Z", "2026-03-01T17:00+08:00"),
     ] {
-        let wrong = ordered((from(start), to(end))).unwrap_err();
+        let wrong = Interval::read(Some(from), Some(to), &shanghai()).unwrap_err();
         assert!(matches!(wrong, Unread::Order { .. }), "{wrong}");
     }
-    assert!(ordered((from("2026-03-01"), to("2026-03-01"))).is_ok());
+    assert!(Interval::read(Some("2026-03-01"), Some("2026-03-01"), &shanghai()).is_ok());
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! What a decision of a reviewer comes to: what it would contradict, and what it makes of versions. It goes through the inbox like any write, so
-//! that a kill in between loses nothing, and is worked on at once.
+//! What a decision of a reviewer comes to: what it would contradict, and what it makes of versions. It
+//! goes through the inbox like any write, so that a kill in between loses nothing, and is worked on at
+//! once.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::lookup::lookup;
 use super::prepare::{Prepared, prepare};
 use super::settle::clashes;
 use super::vectors::Made;
-use crate::memory::conflict::{Clash, Reading};
+use crate::memory::conflict::{self, Clash, Reading};
 use crate::memory::gate::Ruling;
 use crate::memory::store::{Error, Write};
 use crate::memory::unit::Version;
@@ -27,8 +28,10 @@ impl Writing {
         };
         let reading = Reading::of(&write.draft);
         let (suspicions, chunks) = (Vec::new(), Vec::new());
-        let one = Prepared { write, ruling, collection, suspicions, chunks, reading };
-        let known = lookup(self.store(), &one, self.now()).await?;
+        let marks = conflict::marks(&write.draft, &collection);
+        let one = Prepared { write, ruling, collection, suspicions, chunks, reading, marks };
+        let known = lookup(self.store(), std::slice::from_ref(&one), self.now()).await?;
+        let known = known.into_iter().next().unwrap_or_default();
         Ok(clashes(&one, &known, version))
     }
 

@@ -56,14 +56,10 @@ impl Inner {
     /// Whether a draft would pass gate and redaction.
     pub(super) async fn welcomes(&self, rights: &Rights, draft: Draft) -> bool {
         let collections = self.parts.collections.load_full();
-        let (rights, now) = (rights.clone(), self.clock.now());
-        let work = move || {
-            let mut gated = gate::check(draft, (&rights, &collections), now).ok()?;
-            let collection = collections.get(&gated.draft.collection)?;
-            cover::cover(&mut gated.draft, collection).ok()
-        };
-        let passed = tokio::task::spawn_blocking(work).await;
-        passed.is_ok_and(|passed| passed.is_some())
+        let (rights, seals) = (rights.clone(), Arc::clone(&self.parts.seals));
+        let now = self.clock.now();
+        let work = move || pass(draft.into(), (&rights, &collections, &seals), now).is_ok();
+        tokio::task::spawn_blocking(work).await.unwrap_or(false)
     }
 
     /// Gate and redaction, which take time where there is much text.

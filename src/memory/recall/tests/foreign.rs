@@ -45,7 +45,7 @@ fn filters_that_nothing_else_answers_are_an_answer() {
     assert_eq!((given(0.2), given(0.5)), (2, 1));
 }
 
-fn candidate(seq: i64, score: f64, more: serde_json::Value) -> Recollection {
+fn candidate(seq: i64, score: f64, more: &serde_json::Value) -> Recollection {
     let mut version = version(seq, &format!("text {seq}"));
     version.draft.entities = serde_json::from_value(more["entities"].clone()).unwrap_or_default();
     version.draft.group = more["group"].as_str().unwrap_or_default().to_owned();
@@ -66,13 +66,13 @@ fn order(mut found: Vec<Recollection>, question: &Question) -> Vec<i64> {
 #[test]
 fn what_names_the_same_things_as_the_best_hit_stands_above_what_is_as_alike() {
     let pump = |value: &str| json!({"entities": [{"kind": "model", "value": value}]});
-    let mut below = candidate(4, 0.19, pump("KC-75"));
+    let mut below = candidate(4, 0.19, &pump("KC-75"));
     below.withheld = "below the threshold".to_owned();
     let all = || {
         vec![
-            candidate(1, 0.5, pump("KC-75")),
-            candidate(2, 0.21, pump("RB-15")),
-            candidate(3, 0.2, pump("kc-75 ")),
+            candidate(1, 0.5, &pump("KC-75")),
+            candidate(2, 0.21, &pump("RB-15")),
+            candidate(3, 0.2, &pump("kc-75 ")),
             below.clone(),
         ]
     };
@@ -84,8 +84,9 @@ fn what_names_the_same_things_as_the_best_hit_stands_above_what_is_as_alike() {
 #[test]
 fn a_short_series_is_about_one_thing_and_a_long_one_is_not() {
     let turns = |count: i64| {
-        let mut all = vec![candidate(1, 0.5, json!({"group": "a"})), candidate(2, 0.21, json!({}))];
-        all.extend((3..3 + count).map(|seq| candidate(seq, 0.2, json!({"group": "a"}))));
+        let mut all =
+            vec![candidate(1, 0.5, &json!({"group": "a"})), candidate(2, 0.21, &json!({}))];
+        all.extend((3..3 + count).map(|seq| candidate(seq, 0.2, &json!({"group": "a"}))));
         order(all, &Question::default()).iter().position(|seq| *seq == 2).unwrap()
     };
     assert_eq!((turns(5), turns(40)), (6, 1));

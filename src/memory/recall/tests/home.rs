@@ -11,7 +11,6 @@ use crate::admission::Caller;
 use crate::memory::embed::{self, Embedder};
 use crate::memory::recall::{Config, Recall};
 use crate::memory::seals::Seals;
-use crate::memory::tests::access::rights;
 use crate::memory::{
     Collections, Draft, Owned, Parts, Question, Recalled, Receipt, Rights, SqliteConfig, Store,
     StoreConfig, Writing, WritingConfig, open_store,
@@ -96,7 +95,7 @@ impl Home {
     }
 
     pub(in crate::memory) fn rights(&self, name: &str) -> Rights {
-        rights(&caller(name), &self.collections.load())
+        Rights::of(&caller(name), &self.collections.load())
     }
 
     pub(in crate::memory) async fn write(&self, name: &str, drafts: Vec<Draft>) -> Vec<Receipt> {

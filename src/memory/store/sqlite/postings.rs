@@ -108,9 +108,9 @@ impl Postings {
         self.weigh(lists, size, counts)
     }
 
-    fn lists(&self, terms: &[String]) -> impl Iterator<Item = &List> {
-        let known = terms.iter().filter_map(|term| super::terms::find(term));
-        known.filter_map(|term| self.lists.get(&term))
+    fn lists(&self, words: &[String]) -> impl Iterator<Item = &List> {
+        let numbers = words.iter().map(|word| terms::number(word));
+        numbers.filter_map(|number| self.lists.get(&number))
     }
 
     /// Scores by lists and how many chunks each is of, of those that count.

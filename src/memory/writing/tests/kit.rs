@@ -13,7 +13,6 @@ use crate::admission::Caller;
 use crate::memory::embed::Embedder;
 use crate::memory::seals::Seals;
 use crate::memory::store::{Config as StoreConfig, SqliteConfig, open};
-use crate::memory::tests::access::rights;
 use crate::memory::writing::Parts;
 use crate::memory::{
     Collections, Draft, Error, Owned, Receipt, Rights, Scope, Stage, Store, UpkeepConfig, Version,
@@ -175,7 +174,7 @@ impl Bench {
     }
 
     pub(super) fn rights(&self, name: &str, roles: &[&str]) -> Rights {
-        rights(&caller(name, "acme", roles), &self.collections.load())
+        Rights::of(&caller(name, "acme", roles), &self.collections.load())
     }
 
     pub(super) fn curator(&self) -> Rights {

@@ -176,7 +176,7 @@ async fn conflicts_are_found_inside_one_batch_and_between_texts() {
 async fn reviewers_see_what_waits_in_their_tenant_only() {
     let bench = Bench::new().await;
     let (_, new) = rivals(&bench, None).await;
-    let other = crate::memory::tests::access::rights(
+    let other = crate::memory::Rights::of(
         &super::kit::caller("eve", "other", &["reviewer"]),
         &bench.collections.load(),
     );

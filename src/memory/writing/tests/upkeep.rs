@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::kit::{Bench, manual, note, with};
-use crate::memory::{Change, End, Error, Stage, State, Work};
+use crate::memory::{Change, Draft, End, Error, Stage, State, Work};
 
 const LONG: &str = "Before the pump is started the valve on the suction side must be open and the \
     housing filled with water, since a dry seal is damaged within seconds. The level in the tank is \
@@ -75,15 +75,16 @@ async fn what_differs_in_more_than_wording_is_never_merged() {
 #[tokio::test]
 async fn a_run_is_of_one_tenant_and_told_with_its_collections() {
     let bench = Bench::new().await;
-    let other = crate::memory::tests::access::rights(
+    let other = crate::memory::Rights::of(
         &super::kit::caller("eve", "other", &["curator"]),
         &bench.collections.load(),
     );
     let again = LONG.replace("name and hour.", "name and hours.");
     for rights in [bench.curator(), other] {
         for (id, text) in [("1", LONG), ("2", again.as_str())] {
-            let draft = serde_json::from_value(manual(id, text)).unwrap();
-            let taken = bench.writing.remember(&rights, vec![draft], super::kit::WAIT).await;
+            let draft: Draft = serde_json::from_value(manual(id, text)).unwrap();
+            let sent = vec![draft.into()];
+            let taken = bench.writing.remember(&rights, sent, super::kit::WAIT).await;
             assert_eq!(taken[0].as_ref().unwrap().stage, Stage::Stored);
         }
     }
