@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Mutex, Notify, RwLock, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -111,8 +111,6 @@ struct Inner {
     arrived: Notify,
     /// Counts settled batches, for those who wait for a receipt.
     settled: watch::Sender<u64>,
-    /// Read-locked while drafts are on their way into the store.
-    intake: RwLock<()>,
     /// Held while what is known of units is read and changed by it.
     order: Mutex<()>,
     /// Counts how often writes that wait were refused: a batch that was read before may hold them.
@@ -132,7 +130,6 @@ impl Writing {
             vectors,
             arrived: Notify::new(),
             settled: watch::Sender::new(0),
-            intake: RwLock::new(()),
             order: Mutex::new(()),
             withdrawn: AtomicU64::new(0),
         });
