@@ -119,8 +119,29 @@ fn split(spelling: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Digits of a number that stores keep, and how far they may stand from the point.
+const STORED: i64 = 1000;
+
+/// Whether stores can keep a number with all its digits.
+pub(crate) fn is_storable(number: &Number) -> bool {
+    let is_finite = number.as_f64().is_some_and(f64::is_finite);
+    let number = Decimal::of(number);
+    let digits = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
+    is_finite && digits <= STORED && number.point.saturating_abs() <= STORED
+}
+
+/// The one spelling of a number's value.
+pub(crate) fn spell(number: &Number) -> String {
+    Decimal::of(number).spell()
+}
+
 /// Which of two numbers is larger.
 pub(crate) fn compare(one: &Number, two: &Number) -> Ordering {
+    // Rounding keeps the order, so that only what it makes equal needs all digits.
+    let rounded = one.as_f64().zip(two.as_f64()).and_then(|(one, two)| one.partial_cmp(&two));
+    if let Some(order @ (Ordering::Less | Ordering::Greater)) = rounded {
+        return order;
+    }
     let (one, two) = (Decimal::of(one), Decimal::of(two));
     let size = || one.point.cmp(&two.point).then_with(|| one.digits.cmp(&two.digits));
     one.side().cmp(&two.side()).then_with(|| match one.side() {

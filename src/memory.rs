@@ -17,6 +17,7 @@ mod fault;
 mod gate;
 pub mod guard;
 pub mod instant;
+pub(crate) mod members;
 mod names;
 mod open;
 mod normal;

@@ -15,6 +15,7 @@ use super::gate::fold;
 use super::instant;
 use super::unit::{Draft, Fact, Kind, UnitId, Version};
 
+pub(super) use facts::doubled;
 pub(super) use text::Reading;
 
 /// A version that another contradicts, and in what.

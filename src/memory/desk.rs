@@ -4,6 +4,7 @@
 
 mod ask;
 mod error;
+mod filters;
 mod keep;
 mod order;
 mod record;

@@ -21,7 +21,7 @@ use super::recall::Recall;
 use super::writing::active;
 use super::{
     Adjacent, Collections, Counts, Decision, Draft, End, Error, Filter, Image, Kind, Outcome,
-    Owned, Pending, Plan, Question, Recalled, Receipt, Rights, Run, Scope, Sense, Sent, Share, Spot,
+    Owned, Pending, Plan, Question, Recalled, Receipt, Rights, Run, Sense, Sent, Share, Spot,
     State, Store, StoreError, UnitId, Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
@@ -230,36 +230,6 @@ impl Memory {
         };
         let wanted = wanted.cloned().ok_or_else(unknown)?;
         Ok((wanted, if history { versions } else { Vec::new() }))
-    }
-
-    /// Units in a scope, those recorded last first.
-    pub async fn list(&self, permit: &Permit, listing: &Listing) -> Result<Vec<Version>, Error> {
-        if listing.any_date {
-            return self.walk(permit, listing).await;
-        }
-        let spot = match &listing.adjacent {
-            Some(adjacent) => Some(self.spot(permit, adjacent).await?),
-            None => listing.spot.clone(),
-        };
-        let scope = Scope {
-            tenant: permit.caller().tenant.clone(),
-            collections: owned(permit),
-            as_of: listing.as_of.unwrap_or_else(Timestamp::now),
-            known_at: listing.known_at,
-            kinds: listing.kinds.clone(),
-            filters: listing.filters.clone(),
-            spot,
-            held: listing.held,
-            quarantined: false,
-            archived: listing.archived,
-        };
-        // The unit itself is no neighbour of its own.
-        let own = listing.adjacent.as_ref().map(|adjacent| &adjacent.unit);
-        let limit = listing.limit.saturating_add(usize::from(own.is_some()));
-        let mut found = self.inner.store.list(&scope, listing.before, limit).await?;
-        found.retain(|version| Some(&version.unit) != own);
-        found.truncate(listing.limit);
-        Ok(found)
     }
 
     /// Hides a unit from now on, or erases it; gives its id and the number of versions. Where nothing of

@@ -1,6 +1,7 @@
 //! Why the write path, the review or the upkeep does not do what it is asked for. What is wrong with a
 //! draft is listed whole, so that it can be mended in one turn.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ pub enum Error {
     #[error("`{name}` {reason}")]
     Argument {
         /// The argument.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// What is wrong, and what to give instead.
         reason: String,
     },

@@ -102,6 +102,7 @@ pub(super) fn check(
     let mut faults = Faults::default();
     limits::check(&draft, &mut faults);
     fields::check(&draft, collection, &mut faults);
+    fields::attributes(&mut draft, collection, &mut faults);
     metadata::check(&mut draft.metadata, collection, &mut faults);
     let origin = origin(&draft, collection, &mut faults);
     let times = times(&draft, collection, now, &mut faults);

@@ -11,6 +11,10 @@ use jiff::{Timestamp, ToSpan};
 const SHOWN: usize = 64;
 /// Length of `2026-03-01`.
 const DATE: usize = 10;
+/// Seconds of a day.
+const DAY: u32 = 86_400;
+/// Why second 60 is refused.
+const LEAP: &str = "second 60 is there only where UTC ends a month";
 
 /// Which end of an interval a text stands for. It matters for a date alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,7 +185,7 @@ pub fn zone(name: &str) -> Result<TimeZone, Unread> {
 /// - `2026-03-01T09:00:00` has no offset: it is a time in `zone`.
 /// - `2026-03-01T09:00:00[America/New_York]`: RFC 9557; the zone in brackets counts.
 /// - `2026-03-01` is the start of that day in `zone`; at the end of an interval, of the next day.
-/// - `2026-03-01T24:00` is the next midnight; second 60 is read as 59.
+/// - `2026-03-01T24:00` is the next midnight; second 60 is read as 59, where UTC ends a month.
 /// - Numbers, days that are not in the calendar, and local times that a change of the clocks made
 ///   double or left out are refused.
 ///
@@ -206,15 +210,37 @@ pub fn read(text: &str, side: Side, zone: &TimeZone) -> Result<Timestamp, Unread
         // Where midnight is skipped, the day starts behind the gap.
         return start.compatible().map_err(range);
     };
+    let form = |reason: &str| Unread::Form { text: shown(text), reason: reason.to_owned() };
     let days = i64::from(midnight);
     let local = date.to_datetime(time).checked_add(days.days()).map_err(range)?;
     let Some(offset) = pieces.offset() else {
-        return in_zone(text, local, zone);
+        let instant = in_zone(text, local, zone)?;
+        return if is_leap(text) && !ends_month(instant) { Err(form(LEAP)) } else { Ok(instant) };
     };
+    if offset_of(offset).seconds().unsigned_abs() >= DAY {
+        return Err(form("no offset is a day or more"));
+    }
     let instant = offset_of(offset).to_timestamp(local).map_err(range)?;
+    if is_leap(text) && !ends_month(instant) {
+        return Err(form(LEAP));
+    }
     let agrees = matches!(offset, PiecesOffset::Zulu)
         || own.as_ref().is_none_or(|own| own.to_offset(instant) == offset_of(offset));
     if agrees { Ok(instant) } else { Err(Unread::Offset { text: shown(text), zone: name(zone) }) }
+}
+
+/// Whether the seconds are 60.
+fn is_leap(text: &str) -> bool {
+    text.get(16..19) == Some(":60")
+}
+
+/// Whether an instant lies in the last second of a month of UTC: only there a second was ever put in.
+fn ends_month(instant: Timestamp) -> bool {
+    let next = instant.saturating_add(jiff::SignedDuration::from_secs(1));
+    next.is_ok_and(|next| {
+        let next = Offset::UTC.to_datetime(next);
+        (next.day(), next.hour(), next.minute(), next.second()) == (1, 0, 0, 0)
+    })
 }
 
 /// An instant as it is shown: RFC 3339 with `Z`.

@@ -310,7 +310,7 @@ fn written(version: &Version, now: Timestamp) -> (Write, Ruling) {
 /// The reason as it is kept: redacted, and with what the reviewer wants to become of the others.
 fn reason(decision: &Decision) -> Result<String, Error> {
     let text = decision.reason.trim();
-    let wrong = |reason: String| Err(Error::Argument { name: "reason", reason });
+    let wrong = |reason: String| Err(Error::Argument { name: "reason".into(), reason });
     if text.is_empty() {
         return wrong("is empty: say why, for those who ask later".to_owned());
     }

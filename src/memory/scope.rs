@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::place;
 use super::unit::{Kind, Place, UnitId, Version};
+use crate::decimal;
 
 /// What may be found. Both stores answer every question inside it, and lose nothing by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,7 +229,7 @@ fn equal(left: &Value, right: &Value) -> bool {
 /// Numbers as numbers, instants as instants, other text by code points; `None` across types.
 fn compare(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.as_f64()?.partial_cmp(&right.as_f64()?),
+        (Value::Number(left), Value::Number(right)) => Some(decimal::compare(left, right)),
         (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
         (Value::String(left), Value::String(right)) => {
             let instants = || -> Option<(Timestamp, Timestamp)> {
@@ -237,5 +238,23 @@ fn compare(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
             Some(instants().map_or_else(|| left.cmp(right), |(left, right)| left.cmp(&right)))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Compare;
+
+    #[test]
+    fn long_numbers_are_told_apart() {
+        let number = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+        let (less, more) = (number("9007199254740992"), number("9007199254740993"));
+        assert!(!Compare::Any.holds(&less, std::slice::from_ref(&more)));
+        assert!(Compare::None.holds(&less, std::slice::from_ref(&more)));
+        assert!(Compare::More.holds(&more, std::slice::from_ref(&less)));
+        assert!(!Compare::More.holds(&less, std::slice::from_ref(&less)));
+        assert!(Compare::Any.holds(&json!(2), &[number("2.0")]), "spellings do not matter");
     }
 }

@@ -248,7 +248,11 @@ pub struct Draft {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
     /// Typed metadata, as the collection declares it.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Map::is_empty",
+        deserialize_with = "super::members::read"
+    )]
     pub metadata: Map<String, Value>,
     /// From when on it holds, inclusive; open without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

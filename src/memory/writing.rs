@@ -41,6 +41,7 @@ use clock::Clock;
 use inbox::Inbox;
 use vectors::Vectors;
 
+pub(super) use inbox::weigh;
 pub(super) use settle::{active, end, nothing};
 
 /// Between two looks at a write that another daemon may work on: first and longest.

@@ -25,6 +25,11 @@ use crate::service::{Door, Policies, Tools};
 
 /// Bytes of one message: the files of a call, and more arguments than a reply refuses as too long.
 const MESSAGE_BYTES: usize = 32 << 20;
+/// Bytes that a client may send ahead of what is read: in one stream, and in all of a connection. The second
+/// also bounds how much room frames of a few bytes take, half of it at 256 bytes each: it must hold some
+/// streams of short messages that nobody reads at the moment, else their connection is ended as a flood.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 8 << 20;
 /// A connection whose client does not answer a ping is closed after these two together, and its
 /// calls are cancelled. Clients may ping as often as they like.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -228,6 +233,8 @@ fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
         .http2_keepalive_interval(Some(PING_EVERY))
         .http2_keepalive_timeout(Some(PING_ANSWER))
         .max_concurrent_streams(Some(1024))
+        .initial_stream_window_size(Some(STREAM_WINDOW))
+        .initial_connection_window_size(Some(CONNECTION_WINDOW))
         .add_service(health.service())
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?)

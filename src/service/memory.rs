@@ -5,6 +5,7 @@ mod draft;
 mod fault;
 mod fields;
 mod images;
+mod page;
 mod read;
 mod stream;
 mod tell;
@@ -98,7 +99,7 @@ impl MemoryService for Memories {
         let (desk, images) = (self.desk.clone(), self.images.clone());
         let receipt = self.finish(span, async move {
             let read = Box::pin(images.read(&visit, draft, asked.images)).await;
-            let (draft, notes) = read.map_err(|wrong| status::fields(&wrong))?;
+            let (draft, notes) = read.map_err(|wrong| status::fields(&wrong, 0))?;
             let answered = desk.remember(&visit, vec![Sent { draft, notes }], wait).await;
             let written = answered.map_err(|error| fault::of_memory(&error))?.answer;
             let first = written.into_iter().next().ok_or_else(|| status::internal(""))?;
@@ -174,10 +175,9 @@ impl MemoryService for Memories {
         let id = wire::named("id", asked.id)?;
         let shown = self.desk.get(&visit, &id, asked.history).instrument(span).await;
         let shown = shown.map_err(|error| fault::of_memory(&error))?.answer;
-        Ok(Response::new(proto::GetResponse {
-            unit: Some(tell::unit(shown.version)),
-            history: shown.history.into_iter().map(tell::unit).collect(),
-        }))
+        let mut history: Vec<proto::Unit> = shown.history.into_iter().map(tell::unit).collect();
+        page::fit(history.iter_mut());
+        Ok(Response::new(proto::GetResponse { unit: Some(tell::unit(shown.version)), history }))
     }
 
     async fn list(
@@ -185,11 +185,12 @@ impl MemoryService for Memories {
         request: Request<proto::ListRequest>,
     ) -> Result<Response<proto::ListResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
-        let (collections, listing, when) = read::listing(asked)?;
-        let size = listing.limit.saturating_sub(1);
+        let (pages, token) = read::pages(&visit, asked.clone());
+        let (collections, mut listing, when) = read::listing(asked)?;
+        listing.before = pages.read(&token)?;
         let found = self.desk.list(&visit, &collections, (listing, when)).instrument(span).await;
         let found = found.map_err(|error| fault::of_memory(&error))?.answer;
-        Ok(Response::new(tell::list(found, size)))
+        Ok(Response::new(tell::list(found, &pages)))
     }
 
     async fn forget(
@@ -213,12 +214,18 @@ impl MemoryService for Memories {
         request: Request<proto::ListReviewsRequest>,
     ) -> Result<Response<proto::ListReviewsResponse>, Status> {
         let (visit, asked, span) = self.enter(request)?;
-        let (after, size) = read::page(&asked.page_token, asked.page_size, 0)?;
+        let bare = proto::ListReviewsRequest {
+            collections: asked.collections.clone(),
+            ..proto::ListReviewsRequest::default()
+        };
+        let pages = page::Pages::new(&visit.caller, &bare);
+        let after = pages.read(&asked.page_token)?.unwrap_or(0);
+        let size = read::size(asked.page_size);
         read::collections(&asked.collections)?;
         let page = (after, size.saturating_add(1));
         let found = self.desk.pending(&visit, &asked.collections, page).instrument(span).await;
         let found = found.map_err(|error| fault::of_memory(&error))?.answer;
-        Ok(Response::new(tell::reviews(found, size)))
+        Ok(Response::new(tell::reviews(found, size, &pages)))
     }
 
     async fn decide_review(

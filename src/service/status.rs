@@ -15,8 +15,14 @@ use crate::pipeline::Undecided;
 use crate::proto::{REPLY_TYPE_URL, tools as proto};
 
 const DOMAIN: &str = "switchboard";
-/// Bytes of a reply that go along with a status.
-const DETAIL_BYTES: usize = 4096;
+/// Bytes of a reply that go along with a status. Clients take 8 KiB of trailers, in which details are a third
+/// longer and the message stands twice.
+const DETAIL_BYTES: usize = 3072;
+/// Bytes of a message as it is written on the wire.
+const MESSAGE_BYTES: usize = 1024;
+/// Wrong fields that a status names, and bytes of all of them.
+const LISTED: usize = 16;
+const LISTED_BYTES: usize = 1536;
 
 /// The gRPC code of a reply that the calling program has to handle; `None` for one that the model
 /// should read.
@@ -65,29 +71,66 @@ pub(super) fn of_reply(reply: &Reply, wire: &proto::Reply) -> Option<Status> {
 
 /// Wrong fields of a request: each with its name and what is wrong with it.
 pub(super) fn malformed(violations: &[(&str, String)]) -> Status {
-    let message = violations
-        .iter()
-        .map(|(field, wrong)| format!("`{field}` {wrong}"))
-        .collect::<Vec<_>>()
-        .join("; ");
-    let fields = violations
-        .iter()
-        .map(|(field, wrong)| pb::bad_request::FieldViolation {
-            field: (*field).to_owned(),
-            description: wrong.clone(),
-            ..Default::default()
-        })
-        .collect();
-    let bad = pb::BadRequest { field_violations: fields };
-    let details = vec![reason("MALFORMED_REQUEST"), google("BadRequest", &bad)];
-    with_details(Grpc::InvalidArgument, &message, details)
+    let owned: Vec<(String, String)> =
+        violations.iter().map(|(field, wrong)| ((*field).to_owned(), wrong.clone())).collect();
+    fields(&owned, 0)
 }
 
-/// As [`malformed`], for fields whose names are made.
-pub(super) fn fields(violations: &[(String, String)]) -> Status {
-    let borrowed: Vec<(&str, String)> =
-        violations.iter().map(|(field, wrong)| (field.as_str(), wrong.clone())).collect();
-    malformed(&borrowed)
+/// As [`malformed`], for fields whose names are made; `more` are wrong beside them.
+pub(super) fn fields(violations: &[(String, String)], more: usize) -> Status {
+    let told = violations.iter().map(|(field, wrong)| format!("`{field}` {wrong}")).collect();
+    refused("MALFORMED_REQUEST", "", violations, (told, more))
+}
+
+/// Wrong fields, as many as trailers hold, and a message that `begins` so and tells each, and how many more
+/// there are.
+pub(super) fn refused(
+    why: &str,
+    begins: &str,
+    violations: &[(String, String)],
+    (told, more): (Vec<String>, usize),
+) -> Status {
+    let (mut named, mut bytes) = (Vec::new(), 0);
+    for (field, wrong) in violations.iter().take(LISTED) {
+        let one = pb::bad_request::FieldViolation {
+            field: cut(field, LISTED_BYTES / 4, str::len),
+            description: cut(wrong, LISTED_BYTES / 2, str::len),
+            ..Default::default()
+        };
+        bytes += one.encoded_len();
+        if bytes > LISTED_BYTES {
+            break;
+        }
+        named.push(one);
+    }
+    let more = violations.len().saturating_sub(named.len()).saturating_add(more);
+    let all: Vec<&str> = told.iter().take(named.len()).map(String::as_str).collect();
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let most = MESSAGE_BYTES.saturating_sub(rest.len());
+    let message = cut(&format!("{begins}{}", all.join("; ")), most, written) + &rest;
+    let bad = pb::BadRequest { field_violations: named };
+    with_details(Grpc::InvalidArgument, &message, vec![reason(why), google("BadRequest", &bad)])
+}
+
+/// The bytes of a text on the wire, where what is not plain takes three.
+fn written(text: &str) -> usize {
+    text.bytes().map(|byte| if (b' '..=b'~').contains(&byte) && byte != b'%' { 1 } else { 3 }).sum()
+}
+
+/// As much of the text as has so many bytes, and a mark where some is missing.
+fn cut(text: &str, most: usize, bytes: fn(&str) -> usize) -> String {
+    if bytes(text) <= most {
+        return text.to_owned();
+    }
+    let (mut kept, mut taken) = (String::new(), 3);
+    for c in text.chars() {
+        taken += bytes(c.encode_utf8(&mut [0; 4]));
+        if taken > most {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "..."
 }
 
 /// Something that was asked for by name is not there.
@@ -157,6 +200,7 @@ pub(super) fn internal(call_id: &str) -> Status {
 }
 
 pub(super) fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
+    let message = &cut(message, MESSAGE_BYTES, written);
     let status = pb::Status { code: code as i32, message: message.to_owned(), details };
     Status::with_details(code, message, status.encode_to_vec().into())
 }
@@ -190,4 +234,30 @@ pub(super) fn google(name: &str, message: &impl Message) -> Any {
 
 fn any(reply: &proto::Reply) -> Any {
     Any { type_url: REPLY_TYPE_URL.to_owned(), value: reply.encode_to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic_types::StatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_status_fits_into_trailers_however_much_is_wrong() {
+        for (count, text) in [(1, "短"), (40, "很长的说明"), (5000, "a%b")] {
+            let wrong: Vec<(String, String)> =
+                (0..count).map(|at| (format!("/facts/{at}/value"), text.repeat(300))).collect();
+            let status = fields(&wrong, 7);
+            let bad = status.get_details_bad_request().unwrap();
+            assert!(!bad.field_violations.is_empty() && bad.field_violations.len() <= 16);
+            let left = count - bad.field_violations.len() + 7;
+            assert!(status.message().ends_with(&format!("; and {left} more")), "{status:?}");
+            let bytes = written(status.message()) + status.details().len().div_ceil(3) * 4;
+            assert!(bytes <= 5 << 10, "{bytes} bytes of trailers");
+        }
+        let long = with_details(Grpc::NotFound, &"名".repeat(5000), vec![reason("UNKNOWN_UNIT")]);
+        assert!(written(long.message()) <= MESSAGE_BYTES && long.message().ends_with("..."));
+        let short = malformed(&[("page_token", "is none".to_owned())]);
+        assert_eq!(short.message(), "`page_token` is none");
+    }
 }

@@ -1,6 +1,7 @@
 //! The memory of a real daemon, over gRPC: written, recalled, reviewed, forgotten; who may what; and what
 //! is left when the daemon is killed.
 
+mod answers;
 mod bed;
 mod bounds;
 mod crash;

@@ -61,7 +61,7 @@ pub(super) fn unit(unit: proto::Unit) -> Value {
         "valid_from": unit.valid_from, "valid_to": unit.valid_to, "recorded": unit.recorded,
         "ended": unit.ended, "ended_why": unit.ended_why, "ended_by": unit.ended_by,
         "digest": unit.digest, "remarks": unit.remarks, "conflicts": unit.conflicts,
-        "used": unit.used, "uses": unit.uses, "draft": draft,
+        "used": unit.used, "uses": unit.uses, "left_out": unit.left_out, "draft": draft,
     })
 }
 

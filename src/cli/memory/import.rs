@@ -26,6 +26,8 @@ const AHEAD: usize = 512;
 const PAGE: u32 = 500;
 /// Bytes of a message, at most, as the proto file says.
 const MESSAGE: usize = 32 << 20;
+/// What some editors put in front of a file.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Lines, and the receipts of those that are yet to be worked on.
 type Open = Vec<(u64, String)>;
@@ -91,7 +93,7 @@ pub(super) async fn import(options: Import) -> Result<ExitCode, Failed> {
     let (send, sent) = mpsc::channel(AHEAD);
     let (place, places) = mpsc::unbounded_channel();
     let mut client = options.at.memories().await?;
-    let reading = read(input, send, place, options.go_on);
+    let reading = read(input, send, place, &options);
     let writing = async {
         let answers = client.remember_many(ReceiverStream::new(sent)).await;
         let answers = answers.map_err(|status| told(&status))?.into_inner();
@@ -144,7 +146,7 @@ async fn read(
     input: Box<dyn AsyncRead + Send + Unpin>,
     send: mpsc::Sender<proto::RememberManyRequest>,
     place: mpsc::UnboundedSender<u64>,
-    go_on: bool,
+    options: &Import,
 ) -> (Vec<String>, Option<u64>) {
     let (mut reader, mut line, mut number) = (BufReader::new(input), Vec::new(), 0);
     let mut wrong = Vec::new();
@@ -161,7 +163,8 @@ async fn read(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match message(&line) {
+        let text = line.strip_prefix(BOM).filter(|_| number == 1).unwrap_or(&line);
+        match message(text) {
             Ok(one) => {
                 // The daemon's side tells why nothing more is taken.
                 if place.send(number).is_err() || send.send(one).await.is_err() {
@@ -169,8 +172,13 @@ async fn read(
                 }
             }
             Err(why) => {
+                if options.json {
+                    // What cannot be printed ends the import where its answers are printed.
+                    let error = json!({ "reason": "MALFORMED_LINE", "message": &why });
+                    drop(print::json(&json!({ "line": number, "error": error })));
+                }
                 wrong.push(format!("line {number}: {why}"));
-                if !go_on {
+                if !options.go_on {
                     return (wrong, None);
                 }
             }
@@ -180,6 +188,9 @@ async fn read(
 
 /// A line as it is sent. One that no message can hold would end the whole stream.
 fn message(line: &[u8]) -> Result<proto::RememberManyRequest, String> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err("is no unit, which is one JSON object".to_owned());
+    }
     let draft: Draft =
         serde_json::from_slice(line).map_err(|error| format!("is no unit: {error}"))?;
     let one = proto::RememberManyRequest { draft: Some(draft.into()), images: Vec::new() };

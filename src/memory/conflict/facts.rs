@@ -27,6 +27,24 @@ pub(super) fn differ(one: &Draft, two: &Draft, collection: &Collection) -> Optio
     ))
 }
 
+/// Facts that give an attribute of one value another than one before them in the same draft, with that one.
+pub(in crate::memory) fn doubled(draft: &Draft, collection: &Collection) -> Vec<(usize, String)> {
+    let mut doubled = Vec::new();
+    for (at, fact) in draft.facts.iter().enumerate() {
+        let Some(attribute) = collection.attributes.get(&fact.attribute) else { continue };
+        let tolerance = attribute.tolerance.parse().unwrap_or_default();
+        let other = draft.facts.iter().take(at).find(|other| {
+            other.attribute == fact.attribute
+                && fold(&other.entity) == fold(&fact.entity)
+                && !same(fact, other, tolerance)
+        });
+        if let Some(other) = other.filter(|_| attribute.values == Values::One) {
+            doubled.push((at, spell(other)));
+        }
+    }
+    doubled
+}
+
 /// The first attribute of which the one would overtake what is believed more. Of what is believed alike,
 /// the later takes over, and nobody has to decide.
 pub(super) fn overtakes(one: &Version, two: &Version, collection: &Collection) -> Option<String> {

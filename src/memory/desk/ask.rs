@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::record::digest;
-use super::{Answered, Desk, Error, Memory, Visit};
+use super::{Answered, Desk, Error, Memory, Visit, filters};
 use crate::mask;
 use crate::memory::context::{Assembled, Detail, Material};
 use crate::memory::explain::Explained;
@@ -18,7 +18,7 @@ use crate::memory::instant::{self, Side};
 use crate::memory::{
     Collection, Counts, Error as Fault, Question, Recalled, Recollection, Sense, UnitId, Version,
 };
-use crate::policy::{Permit, Verb, Wish};
+use crate::policy::{Access, Permit, Verb, Wish};
 
 /// Longest wait for writes before a question, where its caller has no deadline.
 const WAIT: Duration = Duration::from_secs(30);
@@ -167,13 +167,13 @@ impl Desk {
         .await
     }
 
-    /// Units in a scope, those recorded last first.
+    /// Units in a scope, those recorded last first, and whether there are more behind them.
     pub async fn list(
         &self,
         visit: &Visit,
         collections: &[String],
         (mut listing, when): (Listing, When),
-    ) -> Result<Answered<Vec<Version>>, Error> {
+    ) -> Result<Answered<(Vec<Version>, bool)>, Error> {
         let told = json!({
             "collections": collections, "as_of": when.as_of, "known_at": when.known_at,
             "held": listing.held, "archived": listing.archived, "limit": listing.limit,
@@ -183,7 +183,9 @@ impl Desk {
         let wish = Wish::Read { verb: Verb::List, collections, held, archived };
         let (memory, permit) = self.admit(visit, &wish, &told).await?;
         let outcome = in_time(visit, async {
-            (listing.as_of, listing.known_at) = self.times(&when, &permit)?;
+            let zone = self.zone(&when, &permit)?;
+            (listing.as_of, listing.known_at) = times(&when, &zone)?;
+            filters::read(&mut listing.filters, "", (&self.granted(&permit), &zone))?;
             Ok(memory.list(&permit, &listing).await?)
         });
         let outcome = Box::pin(outcome).await;
@@ -191,7 +193,7 @@ impl Desk {
             visit,
             (&permit, &told),
             outcome,
-            |found| json!({ "evidence": found.iter().map(Version::evidence).collect::<Vec<_>>() }),
+            |(found, _)| json!({ "evidence": found.iter().map(Version::evidence).collect::<Vec<_>>() }),
         )
         .await
     }
@@ -235,7 +237,10 @@ impl Desk {
         permit: &Permit,
         asking: Asking,
     ) -> Result<Question, Error> {
-        let (as_of, known_at) = self.times(&asking.when, permit)?;
+        let zone = self.zone(&asking.when, permit)?;
+        let (as_of, known_at) = times(&asking.when, &zone)?;
+        let mut question = asking.question;
+        filters::read(&mut question.filters, "question.", (&self.granted(permit), &zone))?;
         let own = Permit::receipt(visit.caller.clone());
         for id in &asking.after {
             let wait = visit.remaining().unwrap_or(WAIT);
@@ -244,41 +249,41 @@ impl Desk {
                 return Err(Error::Late);
             }
         }
-        Ok(Question { as_of, known_at, ..asking.question })
-    }
-
-    /// The times of a question as instants.
-    fn times(
-        &self,
-        when: &When,
-        permit: &Permit,
-    ) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
-        let zone = self.zone(when, permit).map_err(|wrong| argument("time_zone", &wrong))?;
-        let read = |name, text: &str| match text {
-            "" => Ok(None),
-            text => instant::read(text, Side::From, &zone)
-                .map(Some)
-                .map_err(|wrong| argument(name, &wrong)),
-        };
-        Ok((read("as_of", &when.as_of)?, read("known_at", &when.known_at)?))
+        Ok(Question { as_of, known_at, ..question })
     }
 
     /// The zone that is named, else the one that all collections have in common, else UTC.
-    fn zone(&self, when: &When, permit: &Permit) -> Result<TimeZone, instant::Unread> {
-        let collections = self.collections();
-        let mut zones = permit.grants().iter().filter_map(|access| {
-            collections.get(&access.collection).map(|one| one.time_zone.as_str())
-        });
+    fn zone(&self, when: &When, permit: &Permit) -> Result<TimeZone, Error> {
+        let granted = self.granted(permit);
+        let mut zones = granted.iter().map(|one| one.time_zone.as_str());
         let name = match when.time_zone.as_str() {
             "" => zones.next().filter(|first| zones.all(|zone| zone == *first)).unwrap_or("UTC"),
             named => named,
         };
-        instant::zone(name)
+        instant::zone(name).map_err(|wrong| argument("time_zone", &wrong))
+    }
+
+    /// The collections of a permit.
+    fn granted(&self, permit: &Permit) -> Vec<Arc<Collection>> {
+        let collections = self.collections();
+        let named = |access: &Access| collections.get(&access.collection).cloned();
+        permit.grants().iter().filter_map(named).collect()
     }
 }
 
+/// The times of a question as instants.
+fn times(when: &When, zone: &TimeZone) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
+    let read = |name, text: &str| match text {
+        "" => Ok(None),
+        text => {
+            instant::read(text, Side::From, zone).map(Some).map_err(|wrong| argument(name, &wrong))
+        }
+    };
+    Ok((read("as_of", &when.as_of)?, read("known_at", &when.known_at)?))
+}
+
 fn argument(name: &'static str, wrong: &instant::Unread) -> Error {
-    Fault::Argument { name, reason: wrong.to_string() }.into()
+    Fault::Argument { name: name.into(), reason: wrong.to_string() }.into()
 }
 
 /// What was read by the caller's deadline, or that it was not. Never around what changes something: it

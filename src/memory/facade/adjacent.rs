@@ -52,7 +52,7 @@ impl Memory {
     pub(super) async fn spot(&self, permit: &Permit, adjacent: &Adjacent) -> Result<Spot, Error> {
         let (version, _) = self.get(permit, adjacent.unit.as_str(), false).await?;
         let place = version.draft.place.ok_or_else(|| Error::Argument {
-            name: "spot.adjacent",
+            name: "spot.adjacent".into(),
             reason: format!("names unit `{}`, which has no place", adjacent.unit),
         })?;
         Ok(Spot::Within {

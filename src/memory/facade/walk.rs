@@ -1,19 +1,95 @@
-//! Units of any date, page by page, for who wants them all. Ranks nothing.
+//! Units page by page: those of a scope, or those of any date for who wants them all. A page ends where it
+//! has as many as were asked for, or as much as one message should hold. Ranks nothing.
 
-use super::{Listing, Memory};
-use crate::memory::{Error, State, Version};
+use jiff::Timestamp;
+
+use super::{Listing, Memory, owned};
+use crate::memory::writing::weigh;
+use crate::memory::{Error, Scope, State, Version};
 use crate::policy::Permit;
 
 /// Versions that are read at a time.
-const PAGE: usize = 200;
+const STEP: usize = 64;
+/// Bytes after which a page takes no further unit; clients take messages of 4 MiB if nobody tells them to take
+/// more.
+const BYTES: u64 = 2 << 20;
+
+/// A page as it is filled.
+struct Page {
+    limit: usize,
+    bytes: u64,
+    versions: Vec<Version>,
+}
+
+impl Page {
+    const fn new(limit: usize) -> Self {
+        Self { limit, bytes: 0, versions: Vec::new() }
+    }
+
+    /// Whether there was room for it; for one unit there is, however large.
+    fn take(&mut self, version: Version) -> bool {
+        let bytes = self.bytes.saturating_add(weigh(&version.draft));
+        let room = self.versions.is_empty() || bytes <= BYTES;
+        if !room || self.versions.len() >= self.limit {
+            return false;
+        }
+        self.bytes = bytes;
+        self.versions.push(version);
+        true
+    }
+}
 
 impl Memory {
-    /// Units whatever their date. Going up, it meets what takes the place of one that it is yet to meet.
-    pub(super) async fn walk(
+    /// Units in a scope, those recorded last first, and whether there are more behind them.
+    pub async fn list(
         &self,
         permit: &Permit,
         listing: &Listing,
-    ) -> Result<Vec<Version>, Error> {
+    ) -> Result<(Vec<Version>, bool), Error> {
+        if listing.any_date {
+            return self.walk(permit, listing).await;
+        }
+        let spot = match &listing.adjacent {
+            Some(adjacent) => Some(self.spot(permit, adjacent).await?),
+            None => listing.spot.clone(),
+        };
+        let scope = Scope {
+            tenant: permit.caller().tenant.clone(),
+            collections: owned(permit),
+            as_of: listing.as_of.unwrap_or_else(Timestamp::now),
+            known_at: listing.known_at,
+            kinds: listing.kinds.clone(),
+            filters: listing.filters.clone(),
+            spot,
+            held: listing.held,
+            quarantined: false,
+            archived: listing.archived,
+        };
+        // The unit itself is no neighbour of its own.
+        let own = listing.adjacent.as_ref().map(|adjacent| &adjacent.unit);
+        let (mut page, mut before) = (Page::new(listing.limit), listing.before);
+        let step = listing.limit.saturating_add(2).min(STEP);
+        loop {
+            let found = self.inner.store.list(&scope, before, step).await?;
+            let full = found.len() == step;
+            before = found.last().map_or(before, |last| Some(last.seq));
+            for version in found.into_iter().filter(|version| Some(&version.unit) != own) {
+                if !page.take(version) {
+                    return Ok((page.versions, true));
+                }
+            }
+            if !full {
+                return Ok((page.versions, false));
+            }
+        }
+    }
+
+    /// Units whatever their date. Going up, it meets what takes the place of one that it is yet to meet.
+    async fn walk(
+        &self,
+        permit: &Permit,
+        listing: &Listing,
+    ) -> Result<(Vec<Version>, bool), Error> {
         let wanted = [
             (true, State::Active),
             (listing.held, State::Held),
@@ -27,15 +103,18 @@ impl Memory {
                 && (listing.kinds.is_empty() || listing.kinds.contains(&version.draft.kind))
                 && listing.filters.iter().all(|filter| filter.meets(version))
         };
-        let (mut found, mut after) = (Vec::new(), listing.before.unwrap_or(0));
+        let (mut page, mut after) = (Page::new(listing.limit), listing.before.unwrap_or(0));
         loop {
-            let page = self.inner.store.walk(tenant, &states, after, PAGE).await?;
-            let full = page.len() == PAGE;
-            after = page.last().map_or(after, |version| version.seq);
-            found.extend(page.into_iter().filter(fits));
-            if !full || found.len() >= listing.limit {
-                found.truncate(listing.limit);
-                return Ok(found);
+            let found = self.inner.store.walk(tenant, &states, after, STEP).await?;
+            let full = found.len() == STEP;
+            after = found.last().map_or(after, |version| version.seq);
+            for version in found.into_iter().filter(fits) {
+                if !page.take(version) {
+                    return Ok((page.versions, true));
+                }
+            }
+            if !full {
+                return Ok((page.versions, false));
             }
         }
     }

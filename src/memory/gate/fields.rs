@@ -2,8 +2,9 @@
 //! tables and series that can be used.
 
 use super::Faults;
-use super::limits::{shown, word};
+use super::limits::{fold, shown, word};
 use crate::memory::collection::Collection;
+use crate::memory::conflict;
 use crate::memory::unit::{Draft, Image, Place};
 
 /// Numbers of a vector.
@@ -49,6 +50,28 @@ pub(super) fn check(draft: &Draft, collection: &Collection, faults: &mut Faults)
     tables(draft, faults);
     if draft.position.is_some() && draft.group.trim().is_empty() {
         faults.say("/position", "is a place in a series, and `group` does not name one");
+    }
+}
+
+/// Gives declared attributes their declared spelling, and finds those that a draft contradicts itself in.
+pub(super) fn attributes(draft: &mut Draft, collection: &Collection, faults: &mut Faults) {
+    for fact in &mut draft.facts {
+        let mut declared = collection.attributes.keys();
+        if !collection.attributes.contains_key(&fact.attribute)
+            && let Some(name) = declared.find(|name| fold(name) == fold(&fact.attribute))
+        {
+            fact.attribute.clone_from(name);
+        }
+    }
+    for (at, other) in conflict::doubled(draft, collection) {
+        let message = format!(
+            "is another than `{}`, which the draft says too, and `{}` has one value at a time in `{}`; \
+             send one, or two units that hold at different times",
+            shown(&other),
+            draft.facts.get(at).map_or("", |fact| fact.attribute.as_str()),
+            collection.name
+        );
+        faults.say(format!("/facts/{at}/value"), message);
     }
 }
 

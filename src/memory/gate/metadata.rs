@@ -85,8 +85,10 @@ fn fit(
     let fits = match (field.form, &*value) {
         (Form::Text, Value::String(text)) => return text_fits(text, field),
         (Form::Texts, Value::Array(members)) => return texts_fit(members, field),
-        (Form::Integer, Value::Number(number)) => decimal::is_whole(number) && is_sane(number),
-        (Form::Number, Value::Number(number)) => is_sane(number),
+        (Form::Integer, Value::Number(number)) => {
+            decimal::is_whole(number) && decimal::is_storable(number)
+        }
+        (Form::Number, Value::Number(number)) => decimal::is_storable(number),
         (Form::Boolean, Value::Bool(_)) => true,
         (Form::Time, Value::String(text)) => {
             let read = instant::read(text, Side::From, &collection.zone());
@@ -101,11 +103,6 @@ fn fit(
     }
     let text = shown(&value.to_string());
     Err(format!("is `{text}`, and `{name}` is {}; send that", describe(field)))
-}
-
-/// Whether filters, which compare as doubles, can tell it.
-fn is_sane(number: &serde_json::Number) -> bool {
-    number.as_f64().is_some_and(f64::is_finite)
 }
 
 fn text_fits(text: &str, field: &Field) -> Result<(), String> {

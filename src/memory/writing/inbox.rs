@@ -163,7 +163,7 @@ impl Drop for Taker<'_> {
 }
 
 /// The bytes of a write, nearly; equal for what was stored and read again.
-fn weigh(draft: &Draft) -> u64 {
+pub(in crate::memory) fn weigh(draft: &Draft) -> u64 {
     let cells = draft.tables.iter().flat_map(|table| table.rows.iter().flatten());
     let images = draft
         .images

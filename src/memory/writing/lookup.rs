@@ -7,6 +7,7 @@ use futures::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::prepare::Prepared;
+use super::settle::{active, is_older};
 use crate::memory::collection::Share;
 use crate::memory::conflict;
 use crate::memory::scope::{Owned, Scope};
@@ -20,11 +21,13 @@ const AT_ONCE: usize = 8;
 /// Versions that a write is held against because of its facts, or of its document.
 const RIVALS: usize = 64;
 
-/// Versions that bear on a write; none has ended.
+/// Versions that bear on a write; none has ended but those of the past.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Of its source id, whatever their state.
     pub(super) same: Vec<Version>,
+    /// Of its source id, ended, that say exactly the same of the same time; looked for where the write is late.
+    pub(super) past: Vec<Version>,
     /// Of another source id, that say exactly the same.
     pub(super) equal: Vec<Version>,
     /// In use, that it may contradict; of other units.
@@ -94,6 +97,7 @@ async fn complete(
     let Looked { same: of_source, equal, mut kin } = looked;
     let mut known = Known { same: of_source, equal, ..Known::default() };
     known.same.retain(|version| same(version, one));
+    known.past = past(store, one, &known.same).await?;
     known.equal.retain(|version| own(version) && !same(version, one));
     if let Some(unit) = &draft.supersedes {
         known.replaced = store.history(tenant, unit).await?;
@@ -113,6 +117,21 @@ async fn complete(
     known.rivals.sort_by_key(|version| version.seq);
     known.rivals.dedup_by_key(|version| version.seq);
     Ok(known)
+}
+
+/// Earlier versions that a write repeats, which is older than what is there.
+async fn past(store: &dyn Store, one: &Prepared, same: &[Version]) -> Result<Vec<Version>, Error> {
+    let later = |version: &&Version| active(version) && is_older(one, version);
+    let Some(current) = same.iter().find(later) else { return Ok(Vec::new()) };
+    let mut past = store.history(&one.write.tenant, &current.unit).await?;
+    past.retain(|version| {
+        let time = &version.draft.source_time;
+        version.ended.is_some()
+            && version.digest == one.ruling.digest
+            && time.is_some()
+            && *time == one.write.draft.source_time
+    });
+    Ok(past)
 }
 
 /// Whether a version has the write's source id. Among notes each caller has its own ones: nobody takes the

@@ -94,6 +94,12 @@ pub(super) fn settle(
         known.same.iter().filter(|version| active(version)).max_by_key(|one| one.source_time);
     let mut version = version(one, known, now);
     if current.is_some_and(|current| is_older(one, current)) {
+        if let Some(known) = known.past.iter().find(|past| same_lineage(one, past)) {
+            let remark = "equal to an earlier version of its unit".to_owned();
+            let mut settled = bare(one, Stage::Unchanged, vec![remark]);
+            settled.known = Some((known.unit.clone(), known.seq));
+            return settled;
+        }
         let ended = Ended { at: now, why: End::Replaced, by: Some(version.unit.clone()) };
         version.ended = Some(ended);
         let remark = "older than what is there, by its source time: kept as history".to_owned();
@@ -203,7 +209,7 @@ fn same_lineage(one: &Prepared, version: &Version) -> bool {
 
 /// By source time; of two that came without one, the later arrival is the newer, whatever the clock
 /// said, and so it is for equal times.
-fn is_older(one: &Prepared, known: &Version) -> bool {
+pub(super) fn is_older(one: &Prepared, known: &Version) -> bool {
     let told = one.write.draft.source_time.is_some() || known.draft.source_time.is_some();
     told && one.ruling.source_time < known.source_time
 }

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use tonic::{Code as Grpc, Status};
-use tonic_types::pb;
 
 use super::proto::remember_many_response::{Refusal, Violation as Wrong};
-use super::status::{self, google, reason, retry, with_details};
+use super::status::{self, reason, retry, with_details};
 use crate::admission;
 use crate::call::Code;
 use crate::memory::{Error as Fault, StoreError, Unserved, recall};
@@ -36,11 +35,11 @@ pub(super) fn of_memory(error: &Unserved) -> Status {
         Unserved::Denied(_) => status::not_found("UNKNOWN_COLLECTION", &message),
         Unserved::Fault(fault) => of_fault(fault),
         Unserved::Recall(recall::Error::Question { field, reason }) => {
-            status::fields(&[(format!("question.{field}"), reason.clone())])
+            status::fields(&[(format!("question.{field}"), reason.clone())], 0)
         }
         Unserved::Recall(recall::Error::Store(error)) => of_store(error),
         Unserved::Recall(recall::Error::Config { .. }) => unavailable(&message),
-        Unserved::Context(_) => status::fields(&[("budget_tokens".to_owned(), message)]),
+        Unserved::Context(_) => status::fields(&[("budget_tokens".to_owned(), message)], 0),
         Unserved::Late => late(),
         Unserved::Unrecorded(_) => status::unavailable(Code::LedgerUnavailable, &message),
     }
@@ -52,14 +51,10 @@ pub(super) fn of_fault(fault: &Fault) -> Status {
     let with = |code, why: &str| with_details(code, &message, vec![reason(why)]);
     match fault {
         Fault::Refused(violations) => {
-            let field = |one: &crate::memory::Violation| pb::bad_request::FieldViolation {
-                field: one.place.clone(),
-                description: one.message.clone(),
-                ..Default::default()
-            };
-            let bad = pb::BadRequest { field_violations: violations.iter().map(field).collect() };
-            let details = vec![reason("DRAFT_REFUSED"), google("BadRequest", &bad)];
-            with_details(Grpc::InvalidArgument, &message, details)
+            let pair = |one: &crate::memory::Violation| (one.place.clone(), one.message.clone());
+            let wrong: Vec<_> = violations.iter().map(pair).collect();
+            let told = violations.iter().map(ToString::to_string).collect();
+            status::refused("DRAFT_REFUSED", "the draft is refused: ", &wrong, (told, 0))
         }
         Fault::Known { .. } => with(Grpc::AlreadyExists, "ALREADY_KNOWN"),
         Fault::Busy { retry_after, .. } => {
@@ -69,7 +64,9 @@ pub(super) fn of_fault(fault: &Fault) -> Status {
         Fault::Unknown { what, .. } => status::not_found(&unknown(what), &message),
         Fault::Forbidden(_) => with(Grpc::PermissionDenied, "FORBIDDEN"),
         Fault::State(_) => with(Grpc::FailedPrecondition, "WRONG_STATE"),
-        Fault::Argument { name, reason } => status::fields(&[((*name).to_owned(), reason.clone())]),
+        Fault::Argument { name, reason } => {
+            status::fields(&[(name.to_string(), reason.clone())], 0)
+        }
         Fault::Store(error) => of_store(error),
     }
 }

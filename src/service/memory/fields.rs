@@ -13,12 +13,18 @@ const LISTED: usize = 64;
 
 /// What is wrong with a message, field by field.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct Fields {
+    named: Vec<(String, String)>,
+    /// What is wrong beside them.
+    more: usize,
+}
 
 impl Fields {
     pub(super) fn wrong(&mut self, field: impl Into<String>, what: impl Into<String>) {
-        if self.0.len() < LISTED {
-            self.0.push((field.into(), what.into()));
+        if self.named.len() < LISTED {
+            self.named.push((field.into(), what.into()));
+        } else {
+            self.more += 1;
         }
     }
 
@@ -49,17 +55,17 @@ impl Fields {
     /// The value, when nothing is wrong.
     pub(super) fn all<T>(self, value: Option<T>) -> Result<T, Status> {
         match value {
-            Some(value) if self.0.is_empty() => Ok(value),
-            _ => Err(status::fields(&self.0)),
+            Some(value) if self.named.is_empty() => Ok(value),
+            _ => Err(status::fields(&self.named, self.more)),
         }
     }
 
     /// What is wrong, for an answer of its own.
     pub(super) fn into_list(self) -> Vec<(String, String)> {
-        self.0
+        self.named
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.named.is_empty()
     }
 }

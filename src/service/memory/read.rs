@@ -6,13 +6,15 @@ use tonic::Status;
 
 use super::draft::Read;
 use super::fields::Fields;
+use super::page::Pages;
 use super::status;
 use crate::memory::context::Material;
+use crate::memory::members;
 use crate::memory::place::Ring;
 use crate::memory::recall;
 use crate::memory::{
     Adjacent, Asking, Compare, Decision, Draft, Filter, Kind, Listing, Manner, Origin, Question,
-    Sense, Spot, UnitId, Upkeep, When, Which,
+    Sense, Spot, UnitId, Upkeep, Visit, When, Which,
 };
 use crate::proto::memory as proto;
 
@@ -78,7 +80,13 @@ fn metadata(text: &str, fields: &mut Fields) -> Option<Map<String, Value>> {
         return Some(Map::new());
     }
     match json(text, JSON_BYTES) {
-        Ok(Value::Object(members)) => Some(members),
+        Ok(Value::Object(_)) => match members::parse(text) {
+            Ok(members) => Some(members),
+            Err(wrong) => {
+                fields.wrong("/metadata", wrong.to_string());
+                None
+            }
+        },
         Ok(_) => {
             fields.wrong("/metadata", "is no JSON object");
             None
@@ -287,10 +295,9 @@ fn check_point(field: &str, (latitude, longitude): (f64, f64), fields: &mut Fiel
     }
 }
 
-/// Collections, conditions and times of a list. Its limit is one more than a page has.
+/// Collections, conditions and times of a list.
 pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing, When), Status> {
     let mut fields = Fields::default();
-    let (before, size) = page(&wire.page_token, wire.page_size, i64::MAX)?;
     let dated = wire.spot.is_some() || !wire.as_of.is_empty() || !wire.known_at.is_empty();
     if wire.any_date && dated {
         fields.wrong("any_date", "goes with none of `spot`, `as_of` and `known_at`");
@@ -306,8 +313,8 @@ pub(super) fn listing(wire: proto::ListRequest) -> Result<(Vec<String>, Listing,
         known_at: None,
         held: wire.held,
         archived: wire.archived,
-        before: Some(before).filter(|before| *before < i64::MAX),
-        limit: size.saturating_add(1),
+        before: None,
+        limit: size(wire.page_size),
     };
     let when = When { as_of: wire.as_of, known_at: wire.known_at, time_zone: wire.time_zone };
     fields.when("", &when);
@@ -329,16 +336,16 @@ pub(super) fn receipts(ids: Vec<String>) -> Result<Vec<String>, Status> {
     fields.all(Some(ids))
 }
 
-/// Where a page begins, and how long it is.
-pub(super) fn page(token: &str, size: u32, first: i64) -> Result<(i64, usize), Status> {
-    let size = if size == 0 { 100 } else { size.min(1000) };
-    let start = match token {
-        "" => Ok(first),
-        token => token.parse().map_err(|_unread| {
-            status::malformed(&[("page_token", "is none that was given".to_owned())])
-        }),
-    };
-    Ok((start?, usize::try_from(size).unwrap_or(1000)))
+/// Units of a page.
+pub(super) fn size(asked: u32) -> usize {
+    usize::try_from(if asked == 0 { 100 } else { asked.min(1000) }).unwrap_or(1000)
+}
+
+/// The pages of a list, and the token that names one.
+pub(super) fn pages(visit: &Visit, mut asked: proto::ListRequest) -> (Pages, String) {
+    let token = std::mem::take(&mut asked.page_token);
+    asked.page_size = 0;
+    (Pages::new(&visit.caller, &asked), token)
 }
 
 /// The unit that is to be forgotten.

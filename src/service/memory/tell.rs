@@ -1,8 +1,10 @@
 //! Answers of the memory in their wire form.
 
 use jiff::Timestamp;
+use prost::Message;
 use serde_json::{Value, json};
 
+use super::page::{BYTES, Pages, fit};
 use crate::memory::context::{Assembled, Detail};
 use crate::memory::explain::{Explained, Verdict};
 use crate::memory::{
@@ -119,6 +121,7 @@ pub(super) fn unit(version: Version) -> proto::Unit {
         conflicts: version.conflicts.iter().map(ToString::to_string).collect(),
         used: some_time(version.used),
         uses: version.uses,
+        left_out: Vec::new(),
     }
 }
 
@@ -133,6 +136,12 @@ fn score(score: &Score) -> proto::Score {
 }
 
 fn hit(found: Recollection) -> proto::Hit {
+    let withheld = match (found.withheld.is_empty(), found.version.state) {
+        (true, State::Held) => "held: waits for a reviewer".to_owned(),
+        (true, State::Quarantined) => "quarantined: waits for a reviewer".to_owned(),
+        (true, State::Archived) => "archived: not used for long".to_owned(),
+        _ => found.withheld.clone(),
+    };
     let passage = |(ordinal, text)| proto::hit::Passage { ordinal, text };
     proto::Hit {
         evidence_id: found.evidence(),
@@ -141,7 +150,7 @@ fn hit(found: Recollection) -> proto::Hit {
         score: found.score,
         scores: found.scores.iter().map(score).collect(),
         metres: found.metres,
-        withheld: found.withheld,
+        withheld,
     }
 }
 
@@ -154,11 +163,9 @@ fn failed(failed: Vec<(Sense, String)>) -> Vec<proto::FailedLayer> {
 /// What was found for a question.
 pub(super) fn recalled(found: Answered<Recalled>) -> proto::RecallResponse {
     let Answered { record, answer } = found;
-    proto::RecallResponse {
-        hits: answer.hits.into_iter().map(hit).collect(),
-        failed: failed(answer.failed),
-        record_id: record,
-    }
+    let mut hits: Vec<proto::Hit> = answer.hits.into_iter().map(hit).collect();
+    fit(hits.iter_mut().filter_map(|hit| hit.unit.as_mut()));
+    proto::RecallResponse { hits, failed: failed(answer.failed), record_id: record }
 }
 
 /// A model's context.
@@ -208,9 +215,12 @@ pub(super) fn explained(told: Answered<Explained>) -> proto::ExplainResponse {
         why: one.why,
         scores: one.scores.iter().map(score).collect(),
     };
+    let mut hits: Vec<proto::Hit> = recalled.hits.into_iter().map(hit).collect();
+    let mut missed: Vec<proto::Hit> = recalled.missed.into_iter().map(hit).collect();
+    fit(hits.iter_mut().chain(&mut missed).filter_map(|hit| hit.unit.as_mut()));
     proto::ExplainResponse {
-        hits: recalled.hits.into_iter().map(hit).collect(),
-        missed: recalled.missed.into_iter().map(hit).collect(),
+        hits,
+        missed,
         failed: failed(recalled.failed),
         reading: Some(proto::explain_response::Reading {
             normal: asked.normal,
@@ -224,11 +234,9 @@ pub(super) fn explained(told: Answered<Explained>) -> proto::ExplainResponse {
     }
 }
 
-/// A page of units, of which one more than the page holds was asked for.
-pub(super) fn list(mut found: Vec<Version>, size: usize) -> proto::ListResponse {
-    let more = found.len() > size;
-    found.truncate(size);
-    let last = found.last().filter(|_| more).map(|last| last.seq.to_string());
+/// A page of units, and whether there are more.
+pub(super) fn list((found, more): (Vec<Version>, bool), pages: &Pages) -> proto::ListResponse {
+    let last = found.last().filter(|_| more).map(|last| pages.token(last.seq));
     proto::ListResponse {
         units: found.into_iter().map(unit).collect(),
         next_page_token: last.unwrap_or_default(),
@@ -236,26 +244,37 @@ pub(super) fn list(mut found: Vec<Version>, size: usize) -> proto::ListResponse 
 }
 
 /// A page of what waits for a reviewer, of which one more was asked for.
-pub(super) fn reviews(mut found: Vec<Pending>, size: usize) -> proto::ListReviewsResponse {
-    let more = found.len() > size;
-    found.truncate(size);
-    let last = found.last().filter(|_| more).map(|last| last.version.seq.to_string());
+pub(super) fn reviews(
+    found: Vec<Pending>,
+    size: usize,
+    pages: &Pages,
+) -> proto::ListReviewsResponse {
     let vote = |vote: Vote| proto::review::Vote {
         by: vote.by,
         approve: vote.approve,
         reason: vote.reason,
         at: time(vote.at),
     };
-    let review = |one: Pending| proto::Review {
-        unit: Some(unit(one.version)),
-        rivals: one.rivals.into_iter().map(unit).collect(),
-        votes: one.votes.into_iter().map(vote).collect(),
-        needed: one.reviewers.into(),
+    let review = |one: Pending| {
+        let mut rivals: Vec<proto::Unit> = one.rivals.into_iter().map(unit).collect();
+        fit(rivals.iter_mut());
+        let votes = one.votes.into_iter().map(vote).collect();
+        proto::Review { unit: Some(unit(one.version)), rivals, votes, needed: one.reviewers.into() }
     };
-    proto::ListReviewsResponse {
-        reviews: found.into_iter().map(review).collect(),
-        next_page_token: last.unwrap_or_default(),
+    let (mut reviews, mut bytes, mut last, mut more) = (Vec::new(), 0, 0, false);
+    for one in found {
+        let seq = one.version.seq;
+        let review = review(one);
+        bytes += review.encoded_len();
+        more = reviews.len() >= size || bytes > BYTES && !reviews.is_empty();
+        if more {
+            break;
+        }
+        last = seq;
+        reviews.push(review);
     }
+    let next_page_token = if more { pages.token(last) } else { String::new() };
+    proto::ListReviewsResponse { reviews, next_page_token }
 }
 
 /// What upkeep did, or would do.

@@ -86,7 +86,7 @@ async fn a_question_that_holds_too_much_names_its_field() {
     // Of many faults so many are told as can be read.
     let draft = Draft { derived_from: vec!["no id".to_owned(); 5000], ..ticket("D", "A draft.") };
     let refused = bed.try_remember("agent", draft).await.unwrap_err();
-    assert_eq!((refused.code(), fields(&refused).len()), (Code::InvalidArgument, 64));
+    assert_eq!((refused.code(), fields(&refused).len()), (Code::InvalidArgument, 16));
 }
 
 #[tokio::test(flavor = "multi_thread")]

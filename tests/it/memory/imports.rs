@@ -78,3 +78,34 @@ async fn an_import_counts_what_became_of_each_unit() {
     assert_eq!((code, sums(&told)), (Some(0), named(&[("taken", 1), ("waiting", 1)])), "{told:?}");
     assert_eq!(told[0]["receipt"]["stage"], "accepted", "{told:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_no_unit_is_told_as_the_others_are() {
+    let bed = Bed::new().await;
+    let none = json!({});
+    let units = [
+        format!("\u{feff}{}", line("1", "The fan F1 hums loudly.", &none)),
+        "no JSON".to_owned(),
+        "[]".to_owned(),
+        r#"{"collection": "tickets", "source": "desk/two", "source_id": "4", "kind": "case",
+            "text": "The fan F4 hums.", "metadata": {"line": "PX", "line": "QX"}}"#
+            .replace('\n', " "),
+        line("5", "The fan F5 is loud.", &none),
+    ];
+    let (code, told) = import(&bed, &units, &[]);
+    assert_eq!(code, Some(1));
+    assert_eq!(told.len(), 6, "{told:?}");
+    let mut wrong: Vec<(u64, String)> = told
+        .iter()
+        .filter(|one| one["error"].is_object())
+        .map(|one| {
+            assert_eq!(one["error"]["reason"], "MALFORMED_LINE", "{one}");
+            let message = one["error"]["message"].as_str().unwrap().to_owned();
+            (one["line"].as_u64().unwrap(), message)
+        })
+        .collect();
+    wrong.sort();
+    let lines: Vec<u64> = wrong.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [2, 3, 4], "{wrong:?}");
+    assert!(wrong[2].1.contains("`line` is given twice"), "{wrong:?}");
+}

@@ -7,6 +7,7 @@ use tokio_postgres::types::ToSql;
 use super::Error;
 use super::places;
 use super::row::{FOREVER, keep, micros, name};
+use crate::decimal;
 use crate::memory::scope::{Compare, Filter, Scope};
 use crate::memory::unit::State;
 
@@ -221,15 +222,15 @@ fn equal(value: &Value, query: &mut Query) -> Option<String> {
                 format!("(left(f.word, 100) = left({text}, 100) AND f.word = {text})")
             }
         }),
-        Value::Number(number) => {
-            let number = query.bind(number.as_f64()?);
-            Some(format!("f.number = {number}"))
+        Value::Number(number) if decimal::is_storable(number) => {
+            let number = query.bind(decimal::spell(number));
+            Some(format!("f.number = {number}::text::numeric"))
         }
         Value::Bool(truth) => {
             let truth = query.bind(*truth);
             Some(format!("f.truth = {truth}"))
         }
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::Number(_) | Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -262,13 +263,10 @@ fn add_order(filter: &Filter, sign: &str, realms: &[i32], query: &mut Query) {
                 }
             }
         }
-        (None, Some(Value::Number(number))) => number.as_f64().map_or_else(
-            || "false".to_owned(),
-            |number| {
-                let number = query.bind(number);
-                format!("v.seq IN ({} AND f.number {sign} {number})", single(query))
-            },
-        ),
+        (None, Some(Value::Number(number))) if decimal::is_storable(number) => {
+            let number = query.bind(decimal::spell(number));
+            format!("v.seq IN ({} AND f.number {sign} {number}::text::numeric)", single(query))
+        }
         (None, Some(Value::Bool(truth))) => {
             let truth = query.bind(*truth);
             format!("v.seq IN ({} AND f.truth {sign} {truth})", single(query))

@@ -9,8 +9,12 @@ use super::Error;
 const LOCK: i64 = 0x5357_4d45_4d00;
 
 /// Each step brings the tables from one version to the next; never changed once it was released.
-const STEPS: [&str; 3] =
-    [include_str!("tables.sql"), include_str!("spaces.sql"), include_str!("owned.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("tables.sql"),
+    include_str!("spaces.sql"),
+    include_str!("owned.sql"),
+    include_str!("numbers.sql"),
+];
 
 /// Refuses what would have to be quoted.
 pub(super) fn check_name(name: &str) -> Result<(), String> {

@@ -9,6 +9,7 @@ use super::Error;
 use super::models::{self, Models};
 use super::query::column;
 use super::row::{EVER, FOREVER, json, keep, micros, name};
+use crate::decimal;
 use crate::memory::store::Chunk;
 use crate::memory::store::words;
 use crate::memory::unit::{Draft, Version};
@@ -93,7 +94,7 @@ impl Sheet {
             ),
             facets: Table::new(
                 "facets (seq, realm, field, listed, word, number, instant, truth)",
-                &["bigint", "int", "text", "boolean", "text", "float8", "numeric", "boolean"],
+                &["bigint", "int", "text", "boolean", "text", "numeric", "numeric", "boolean"],
             ),
             triggers: Table::new(
                 "triggers (seq, realm, terms, whole)",
@@ -225,7 +226,9 @@ impl Sheet {
                         .ok()
                         .map(|instant| instant.as_nanosecond().to_string());
                 }
-                Value::Number(of) => number = of.as_f64().map(|number| number.to_string()),
+                Value::Number(of) => {
+                    number = decimal::is_storable(of).then(|| decimal::spell(of));
+                }
                 Value::Bool(of) => truth = Some(of.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => {}
             }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::decimal;
 use crate::memory::{Compare, Filter};
 
 /// Names that stand for members of the unit itself; metadata of the same name cannot be asked for.
@@ -43,7 +44,8 @@ struct Tag {
 enum Key {
     Instant(Timestamp),
     Text(String),
-    Number(u64),
+    /// As it is spelled.
+    Number(String),
     Truth(bool),
 }
 
@@ -53,8 +55,7 @@ impl Key {
             Value::String(text) => Some(
                 text.parse().map_or_else(|_no_instant| Self::Text(text.clone()), Self::Instant),
             ),
-            // Zero has two spellings.
-            Value::Number(number) => Some(Self::Number((number.as_f64()? + 0.0).to_bits())),
+            Value::Number(number) => Some(Self::Number(decimal::spell(number))),
             Value::Bool(truth) => Some(Self::Truth(*truth)),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
@@ -180,9 +181,7 @@ impl Field {
 /// How a value stands to the one that is asked for; `None` across types.
 fn order(tag: &Tag, asked: &Value, instant: Option<Timestamp>) -> Option<Ordering> {
     match (&tag.value, asked) {
-        (Value::Number(ours), Value::Number(theirs)) => {
-            ours.as_f64()?.partial_cmp(&theirs.as_f64()?)
-        }
+        (Value::Number(ours), Value::Number(theirs)) => Some(decimal::compare(ours, theirs)),
         (Value::Bool(ours), Value::Bool(theirs)) => Some(ours.cmp(theirs)),
         (Value::String(ours), Value::String(theirs)) => Some(match (tag.instant, instant) {
             (Some(ours), Some(theirs)) => ours.cmp(&theirs),

@@ -32,7 +32,7 @@ fn day(dice: &mut Dice) -> Timestamp {
 }
 
 fn value(dice: &mut Dice) -> Value {
-    match dice.roll(9) {
+    match dice.roll(11) {
         0 => json!(dice.roll(3)),
         1 => json!(f64::from(u8::try_from(dice.roll(4)).unwrap()) / 2.0),
         2 => json!("2026-03-01T00:00:00Z"),
@@ -41,6 +41,9 @@ fn value(dice: &mut Dice) -> Value {
         5 => json!("knowledge"),
         6 => json!(format!("s{}", dice.roll(3))),
         7 => json!("person"),
+        // Whole numbers that floating point does not tell apart, and one of them in another spelling.
+        8 => json!(9_007_199_254_740_992_u64 + u64::from(u8::try_from(dice.roll(2)).unwrap())),
+        9 => serde_json::from_str("9007199254740993.0").unwrap(),
         _ => json!(*dice.pick(&["a", "b", "水泵", ""])),
     }
 }

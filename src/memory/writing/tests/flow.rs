@@ -38,6 +38,33 @@ async fn source_time_decides_and_equal_times_go_by_arrival() {
 }
 
 #[tokio::test]
+async fn what_a_unit_said_before_is_not_stored_again() {
+    let bench = Bench::new().await;
+    let cora = bench.curator();
+    let timed = |month: u32| {
+        let time = format!("2026-0{month}-01T00:00:00Z");
+        with(manual("1", &format!("Said in month {month}.")), json!({"source_time": time}))
+    };
+    let mut versions = Vec::new();
+    for month in 1..=3 {
+        versions.push(bench.stored(&cora, timed(month)).await);
+    }
+    // The same import again.
+    for month in 1..=3 {
+        let again = bench.put(&cora, timed(month)).await;
+        let first = &versions[usize::try_from(month).unwrap() - 1];
+        assert_eq!(
+            (again.stage, again.stored),
+            (Stage::Unchanged, Some((first.unit.clone(), first.seq)))
+        );
+    }
+    assert_eq!(bench.store.history("acme", &versions[0].unit).await.unwrap().len(), 3);
+    // Of another time it is something that the source says again.
+    let other = with(manual("1", "Said in month 1."), json!({"source_time": "2026-02-15"}));
+    assert_eq!(bench.put(&cora, other).await.stage, Stage::Outdated);
+}
+
+#[tokio::test]
 async fn equal_content_costs_nothing_and_counts_once_for_a_source() {
     let bench = Bench::new().await;
     let cora = bench.curator();
