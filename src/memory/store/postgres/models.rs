@@ -227,7 +227,7 @@ pub(super) async fn count_bare(
     model: &str,
     without: &[String],
 ) -> Result<Vec<(String, u64)>, Error> {
-    let number = find(link, model, TEXT).await?.map_or(-1, |(number, _)| number);
+    let number = find(link, &text(model)).await?.map_or(-1, |(number, _)| number);
     let client = link.client().await?;
     let statement = client
         .prepare_cached(&format!(

@@ -93,7 +93,7 @@ impl Postings {
     /// Bytes of the list of a term.
     #[cfg(test)]
     pub(super) fn bytes(&self, term: &str) -> usize {
-        let list = super::terms::find(term).and_then(|term| self.lists.get(&term));
+        let list = self.lists.get(&terms::number(term));
         list.map_or(0, |list| list.bytes.len())
     }
 

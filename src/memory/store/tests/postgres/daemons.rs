@@ -14,6 +14,7 @@ use super::super::kit::ask_words;
 use super::super::kit::{TENANT, draft, put, scope, seqs, settlement, version, write};
 use super::Server;
 use crate::admission::Caller;
+use crate::memory::seals::Seals;
 use crate::memory::{Collections, Parts, Rights, UpkeepConfig, Writing, WritingConfig};
 
 fn write_to(collection: &str, source: &str, text: &str) -> Write {
@@ -143,6 +144,7 @@ async fn writing(
         store,
         embedder: None,
         collections: Arc::clone(collections),
+        seals: Arc::new(Seals::new(std::path::PathBuf::new())),
         upkeep: UpkeepConfig { every: Duration::ZERO, ..UpkeepConfig::default() },
         tasks: TaskTracker::new(),
         stop: stop.clone(),
