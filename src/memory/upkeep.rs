@@ -265,14 +265,18 @@ pub(super) async fn run(writing: Writing) {
         metrics::counter!("switchboard_memory_upkeep_runs_total", "outcome" => outcome)
             .increment(1);
         match done {
-            Ok(runs) if runs.is_empty() => tracing::info!("memory upkeep found nothing to do"),
-            Ok(runs) => {
-                for Run { id, tenant, summary, .. } in runs {
-                    tracing::info!(run = id, tenant, did = summary, "memory upkeep");
-                }
-            }
+            Ok(runs) => tell(&runs),
             Err(error) => tracing::warn!(%error, "memory upkeep failed"),
         }
+    }
+}
+
+fn tell(runs: &[Run]) {
+    if runs.is_empty() {
+        tracing::info!("memory upkeep found nothing to do");
+    }
+    for Run { id, tenant, summary, .. } in runs {
+        tracing::info!(run = id, tenant, did = summary, "memory upkeep");
     }
 }
 
