@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::amend::amend;
 use super::models::{self, Models};
 use super::row::{self, give, json, keep, kept, name};
-use super::sheet::Sheet;
+use super::sheet::{Sheet, Sum};
 use super::{Error, Link, writes};
 use crate::memory::store::{Settlement, Stage};
 use crate::memory::unit::Version;
@@ -205,7 +205,7 @@ async fn next_seqs(step: &Transaction<'_>, open: &[(Settlement, bool)]) -> Resul
 }
 
 /// Adds up chunks and lengths of the collections, and of each owner there.
-async fn count(step: &Transaction<'_>, sums: &[((i32, String), (i64, i64))]) -> Result<(), Error> {
+async fn count(step: &Transaction<'_>, sums: &[Sum]) -> Result<(), Error> {
     // In order, so that two daemons never wait for each other.
     let mut totals: BTreeMap<&(i32, String), (i64, i64)> = BTreeMap::new();
     for (of, (chunks, length)) in sums {

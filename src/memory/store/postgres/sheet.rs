@@ -36,9 +36,12 @@ pub(super) struct Sheet {
     pictures: Table,
     places: Table,
     uses: Table,
-    /// Realm and owner, chunks and their length, a row a version.
-    pub(super) sums: Vec<((i32, String), (i64, i64))>,
+    /// A row a version.
+    pub(super) sums: Vec<Sum>,
 }
+
+/// Realm and owner, and how many chunks of which length together.
+pub(super) type Sum = ((i32, String), (i64, i64));
 
 impl Table {
     const fn new(into: &'static str, casts: &'static [&'static str]) -> Self {
