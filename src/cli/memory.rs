@@ -45,7 +45,8 @@ pub(super) enum Memory {
     /// Keep the memory in order: tell what a run would do, do it, undo it.
     #[command(subcommand)]
     Upkeep(order::Upkeep),
-    /// Write all units that you may read as JSON lines, as `import` takes them.
+    /// Write all units that you may read as JSON lines, as `import` takes them, those recorded first first: what each
+    /// says now, without its history, and without ids of other units, which are of this memory alone.
     Export(import::Export),
     /// Print how much there is, and the collections that you may use.
     Stats(read::Stats),

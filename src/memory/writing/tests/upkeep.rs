@@ -83,7 +83,7 @@ async fn a_run_is_of_one_tenant_and_told_with_its_collections() {
     for rights in [bench.curator(), other] {
         for (id, text) in [("1", LONG), ("2", again.as_str())] {
             let draft: Draft = serde_json::from_value(manual(id, text)).unwrap();
-            let sent = vec![draft.into()];
+            let sent: Vec<crate::memory::Sent> = vec![draft.into()];
             let taken = bench.writing.remember(&rights, sent, super::kit::WAIT).await;
             assert_eq!(taken[0].as_ref().unwrap().stage, Stage::Stored);
         }
