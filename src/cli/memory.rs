@@ -45,7 +45,8 @@ pub(super) enum Memory {
     /// Keep the memory in order: tell what a run would do, do it, undo it.
     #[command(subcommand)]
     Upkeep(order::Upkeep),
-    /// Write all units that you may read as JSON lines, as `import` takes them.
+    /// Write all units that you may read as JSON lines, as `import` takes them, those recorded first first: what each
+    /// says now, without its history, and without ids of other units, which are of this memory alone.
     Export(import::Export),
     /// Print how much there is, and the collections that you may use.
     Stats(read::Stats),
@@ -150,7 +151,10 @@ impl Asked {
         Ok(proto::Question {
             kinds: self.kind.into_iter().map(Into::into).collect(),
             entities: self.entity.iter().map(|text| form::entity(text)).collect(),
-            spot: self.around.spot().or(self.adjacent.map(|unit_id| beside(unit_id, self.metres))),
+            spot: self
+                .around
+                .spot()
+                .or_else(|| self.adjacent.map(|unit_id| beside(unit_id, self.metres))),
             nearest: self.around.near.map(|point| proto::Nearest { point: Some(point), types }),
             text: self.question,
             collections: self.collection,

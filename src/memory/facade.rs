@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
 
 pub use embedding::Embedding;
+pub use walk::Listing;
 
 use super::context::{Assembled, Context, Material};
 use super::embed::Embedder;
@@ -20,9 +20,9 @@ use super::explain::Explained;
 use super::recall::Recall;
 use super::writing::active;
 use super::{
-    Adjacent, Collections, Counts, Decision, Draft, End, Error, Filter, Image, Kind, Outcome,
-    Owned, Pending, Plan, Question, Recalled, Receipt, Rights, Run, Sense, Sent, Share, Spot,
-    State, Store, StoreError, UnitId, Version, Writing,
+    Collections, Counts, Decision, Draft, End, Error, Image, Kind, Outcome, Owned, Pending, Plan,
+    Question, Recalled, Receipt, Rights, Run, Sense, Sent, Share, State, Store, StoreError, UnitId,
+    Version, Writing,
 };
 use crate::policy::{Access, Permit, Verb, Work};
 
@@ -43,33 +43,6 @@ struct Inner {
     recall: Recall,
     context: Context,
     embedder: Option<Arc<dyn Embedder>>,
-}
-
-/// Which units are listed.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listing {
-    /// Kinds that are wanted; empty for all.
-    pub kinds: Vec<Kind>,
-    /// Conditions on metadata.
-    pub filters: Vec<Filter>,
-    /// Where they have to be.
-    pub spot: Option<Spot>,
-    /// Only what is beside this unit, in the place of `spot`.
-    pub adjacent: Option<Adjacent>,
-    /// Only what holds then; `None`: now.
-    pub as_of: Option<Timestamp>,
-    /// What was known when; `None`: now.
-    pub known_at: Option<Timestamp>,
-    /// Also what is held.
-    pub held: bool,
-    /// Also what is archived.
-    pub archived: bool,
-    /// What holds at any date, those recorded first first; without place, and as it is known now.
-    pub any_date: bool,
-    /// The last version of the page before.
-    pub before: Option<i64>,
-    /// So many at most.
-    pub limit: usize,
 }
 
 /// Which unit is forgotten.

@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::{Listing, Memory, owned};
+use super::{Memory, owned};
 use crate::memory::writing::weigh;
-use crate::memory::{Error, Scope, State, Version};
+use crate::memory::{Adjacent, Error, Filter, Kind, Scope, Spot, State, Version};
 use crate::policy::Permit;
 
 /// Versions that are read at a time.
@@ -13,6 +13,33 @@ const STEP: usize = 64;
 /// Bytes after which a page takes no further unit; clients take messages of 4 MiB if nobody tells them to take
 /// more.
 const BYTES: u64 = 2 << 20;
+
+/// Which units are listed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Listing {
+    /// Kinds that are wanted; empty for all.
+    pub kinds: Vec<Kind>,
+    /// Conditions on metadata.
+    pub filters: Vec<Filter>,
+    /// Where they have to be.
+    pub spot: Option<Spot>,
+    /// Only what is beside this unit, in the place of `spot`.
+    pub adjacent: Option<Adjacent>,
+    /// Only what holds then; `None`: now.
+    pub as_of: Option<Timestamp>,
+    /// What was known when; `None`: now.
+    pub known_at: Option<Timestamp>,
+    /// Also what is held.
+    pub held: bool,
+    /// Also what is archived.
+    pub archived: bool,
+    /// What holds at any date, those recorded first first; without place, and as it is known now.
+    pub any_date: bool,
+    /// The last version of the page before.
+    pub before: Option<i64>,
+    /// So many at most.
+    pub limit: usize,
+}
 
 /// A page as it is filled.
 struct Page {
