@@ -45,7 +45,8 @@ pub async fn run() {
 async fn compare() {
     let folder = tempfile::TempDir::new().unwrap();
     let files = Files::new(folder.path());
-    let units = std::env::var(SIZE).map_or(UNITS, |units| units.parse().unwrap());
+    let told = std::env::var_os(SIZE);
+    let units = told.map_or(UNITS, |units| units.to_str().unwrap().parse().unwrap());
     files.make(units, QUESTIONS.min(units));
     row("memory.units", units, "units");
     service::run("memory.service", &files, units).await;
