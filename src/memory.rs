@@ -53,9 +53,8 @@ pub use rights::Rights;
 pub use scope::{Adjacent, Compare, Filter, Owned, Scope, Spot};
 pub use store::{
     Ask, Backlog, Bare, Beside, Change, Chunk, Config as StoreConfig, Counts, Error as StoreError,
-    Found, Hit, Look, Looked, PostgresConfig, Receipt, Rival, Run, Settlement, SqliteConfig, Sslmode,
-    Stage,
-    Store, Vote, Write, open as open_store,
+    Found, Hit, Look, Looked, PostgresConfig, Receipt, Rival, Run, Settlement, SqliteConfig,
+    Sslmode, Stage, Store, Vote, Write, open as open_store,
 };
 pub use unit::{
     Draft, End, Ended, Entity, Fact, Image, Kind, Layer, Origin, Place, Sent, State, Table, Trust,

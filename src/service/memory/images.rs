@@ -101,7 +101,9 @@ impl Images {
             Ok(text) => {
                 let (text, whole) = tidy(&text);
                 if !whole {
-                    remarks.push(format!("image {at}: {what} has over {IMAGE_BYTES} bytes and is cut"));
+                    remarks.push(format!(
+                        "image {at}: {what} has over {IMAGE_BYTES} bytes and is cut"
+                    ));
                 }
                 text
             }

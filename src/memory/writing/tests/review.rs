@@ -50,7 +50,9 @@ async fn two_people_who_did_not_write_it_have_to_agree() {
     let uma = bench.user();
     assert!(matches!(decide(&uma, yes(Manner::Replace)).await, Err(Error::Forbidden(_))));
     let empty = Decision { reason: " ".into(), ..yes(Manner::Replace) };
-    assert!(matches!(decide(&rita, empty).await, Err(Error::Argument { name, .. }) if name == "reason"));
+    assert!(
+        matches!(decide(&rita, empty).await, Err(Error::Argument { name, .. }) if name == "reason")
+    );
     for _ in 0..2 {
         let first = decide(&rita, yes(Manner::Replace)).await.unwrap();
         assert_eq!((first.state, first.missing), (State::Held, 1));

@@ -180,7 +180,8 @@ async fn a_text_that_is_refused_does_not_keep_others_from_their_vectors() {
     let embedder = Letters::named("letters", true, false, "unspeakable");
     let bench = Bench::with(Some(embedder.clone()), WritingConfig::default()).await;
     let cora = bench.curator();
-    let refused = bench.stored(&cora, manual("1", "The unspeakable valve opens at five bar.")).await;
+    let refused =
+        bench.stored(&cora, manual("1", "The unspeakable valve opens at five bar.")).await;
     bench.put(&cora, manual("2", "The hatch opens at six bar.")).await;
     bench.put(&cora, manual("3", "The door opens at noon.")).await;
     embedder.down.store(false, Ordering::Release);
