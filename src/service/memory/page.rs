@@ -136,7 +136,7 @@ mod tests {
             }),
             ..proto::Unit::default()
         };
-        let mut units = vec![unit(1 << 20), unit(1000), unit(1 << 20), unit(1 << 20), unit(1000)];
+        let mut units = [unit(1 << 20), unit(1000), unit(1 << 20), unit(1 << 20), unit(1000)];
         fit(units.iter_mut());
         let whole: Vec<bool> = units.iter().map(|unit| unit.left_out.is_empty()).collect();
         assert_eq!(whole, [true, true, false, false, true], "the best has the room");

@@ -160,6 +160,14 @@ done = { type = "boolean", required = false }
 tags = { type = "texts", required = false }
 "#;
 
+fn filter(field: &str, compare: Compare, values: &[&str]) -> Filter {
+    Filter {
+        field: field.into(),
+        compare: compare.into(),
+        values_json: values.iter().map(|value| (*value).to_owned()).collect(),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_condition_is_read_as_its_field_was_written_or_refused() {
     let bed = Bed::with(PLAIN, |setup| setup.policy("memory/typed.toml", TYPED)).await;
@@ -173,11 +181,6 @@ async fn a_condition_is_read_as_its_field_was_written_or_refused() {
         bed.remember("agent", draft).await;
     }
     let mut agent = bed.client("agent").await;
-    let filter = |field: &str, compare: Compare, values: &[&str]| Filter {
-        field: field.into(),
-        compare: compare.into(),
-        values_json: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
     let ask = |filter: Filter| RecallRequest {
         question: Some(Question {
             collections: vec!["typed".into()],
