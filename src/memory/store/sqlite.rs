@@ -8,6 +8,7 @@
 mod amend;
 mod contract;
 mod entry;
+mod erase;
 mod fault;
 mod file;
 mod load;

@@ -160,11 +160,12 @@ done = { type = "boolean", required = false }
 tags = { type = "texts", required = false }
 "#;
 
-/// A question that is nothing but a condition.
-fn only(filter: Filter) -> RecallRequest {
-    let (collections, filters) = (vec!["typed".into()], vec![filter]);
-    let question = Question { collections, filters, ..Question::default() };
-    RecallRequest { question: Some(question), ..RecallRequest::default() }
+fn filter(field: &str, compare: Compare, values: &[&str]) -> Filter {
+    Filter {
+        field: field.into(),
+        compare: compare.into(),
+        values_json: values.iter().map(|value| (*value).to_owned()).collect(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,10 +181,13 @@ async fn a_condition_is_read_as_its_field_was_written_or_refused() {
         bed.remember("agent", draft).await;
     }
     let mut agent = bed.client("agent").await;
-    let filter = |field: &str, compare: Compare, values: &[&str]| Filter {
-        field: field.into(),
-        compare: compare.into(),
-        values_json: values.iter().map(|value| (*value).to_owned()).collect(),
+    let ask = |filter: Filter| RecallRequest {
+        question: Some(Question {
+            collections: vec!["typed".into()],
+            filters: vec![filter],
+            ..Question::default()
+        }),
+        ..RecallRequest::default()
     };
     let finds = [
         (filter("at", Compare::Any, &["\"2026-03-01T09:00:00\""]), 2),
@@ -197,7 +201,7 @@ async fn a_condition_is_read_as_its_field_was_written_or_refused() {
         (filter("source", Compare::Any, &["\"desk/one\""]), 2),
     ];
     for (filter, count) in finds {
-        let found = agent.recall(only(filter.clone())).await.unwrap().into_inner();
+        let found = agent.recall(ask(filter.clone())).await.unwrap().into_inner();
         assert_eq!(evidence(&found).len(), count, "{filter:?}");
     }
     let refusals = [
@@ -211,7 +215,7 @@ async fn a_condition_is_read_as_its_field_was_written_or_refused() {
         (filter("kind", Compare::Any, &["1"]), "values_json", "a text"),
     ];
     for (filter, member, says) in refusals {
-        let refused = agent.recall(only(filter.clone())).await.unwrap_err();
+        let refused = agent.recall(ask(filter.clone())).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{filter:?}: {refused:?}");
         assert_eq!(fields(&refused), [format!("question.filters[0].{member}")], "{refused:?}");
         assert!(refused.message().contains(says), "{refused:?}");

@@ -17,7 +17,7 @@ use super::entry::Event;
 use super::fault::Fault;
 use super::vectors::Code;
 use super::writer::{Order, Step};
-use super::{Sqlite, amend, models, purge, read, rows, search, settle};
+use super::{Sqlite, amend, erase, models, purge, read, rows, search, settle};
 use crate::memory::{Draft, Scope, State, UnitId, Version};
 
 /// Rows that one transaction of a long removal takes, so that writes do not wait for long.
@@ -216,12 +216,12 @@ impl Store for Sqlite {
 
     async fn withdraw(&self, tenant: &str, draft: &Draft, by: &[String]) -> Result<u64, Error> {
         let (tenant, draft, by) = (tenant.to_owned(), draft.clone(), by.to_vec());
-        self.write(move |step| amend::withdraw(step, &tenant, (&draft, &by))).await
+        self.write(move |step| erase::withdraw(step, &tenant, (&draft, &by))).await
     }
 
     async fn erase(&self, tenant: &str, unit: &UnitId) -> Result<u64, Error> {
         let (tenant, unit) = (tenant.to_owned(), unit.clone());
-        let erased = self.write(move |step| amend::erase(step, &tenant, &unit)).await?;
+        let erased = self.write(move |step| erase::erase(step, &tenant, &unit)).await?;
         if erased > 0 {
             // The log still has what was erased, until it begins anew.
             self.empty_log().await?;
@@ -323,7 +323,7 @@ impl Store for Sqlite {
     async fn forget_receipts(&self, before: Timestamp) -> Result<u64, Error> {
         let (mut removed, mut from) = (0, 0);
         while let Some((next, count)) =
-            self.write(move |step| amend::forget_receipts(step, before, (from, PIECE))).await?
+            self.write(move |step| erase::forget_receipts(step, before, (from, PIECE))).await?
         {
             (from, removed) = (next, removed + count);
         }
@@ -340,7 +340,7 @@ impl Store for Sqlite {
             let keep = keep.to_owned();
             let piece = self.write(move |step| {
                 let kept = kept(&keep, step)?;
-                amend::forget_vectors(step, kept, (from, PIECE))
+                erase::forget_vectors(step, kept, (from, PIECE))
             });
             let Some((next, count)) = piece.await? else { break };
             (from, removed) = (next, removed + count);
@@ -349,7 +349,7 @@ impl Store for Sqlite {
         self.write(move |step| {
             let kept = kept(&keep, step)?;
             step.events.extend(
-                amend::forget_models(step, kept)?.into_iter().map(|model| Event::Forget { model }),
+                erase::forget_models(step, kept)?.into_iter().map(|model| Event::Forget { model }),
             );
             Ok(())
         })
@@ -360,7 +360,7 @@ impl Store for Sqlite {
 
     async fn compact(&self) -> Result<(), Error> {
         loop {
-            let left = self.write(|step| amend::shrink(step, PIECE)).await?;
+            let left = self.write(|step| erase::shrink(step, PIECE)).await?;
             if left == 0 {
                 break;
             }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::amend::{forget_mentions, remove};
+use super::erase::{forget_mentions, remove};
 use super::fault::{Fault, json};
 use super::rows::{self, instant, micros};
 use super::writer::Step;
