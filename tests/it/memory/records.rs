@@ -54,21 +54,24 @@ async fn a_refused_draft_is_no_success_in_the_ledger() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rerank_is_measured_whether_it_works_or_not() {
-    let config = format!("{PLAIN}[memory.recall]\nrerank = \"conversation\"\n");
-    let bed = Bed::with(&config, |setup| setup).await;
-    bed.remember("agent", ticket("M-1", "The mixer M1 stalls.")).await;
-    let mut agent = bed.client("agent").await;
-    // Without turns before it there is nothing to rerank with.
-    agent.recall(asked("mixer")).await.unwrap();
-    let mut with = asked("mixer");
-    with.question.as_mut().unwrap().conversation = vec!["The mixer was cleaned.".into()];
-    agent.recall(with).await.unwrap();
-    let metrics = bed.daemon.metrics().await;
-    for line in [
-        "switchboard_memory_reranks_total{outcome=\"done\"} 1",
-        "switchboard_memory_reranks_total{outcome=\"failed\"} 1",
-        "switchboard_memory_rerank_seconds_count 2",
-    ] {
-        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    let spoken = format!("{PLAIN}[memory.recall]\nrerank = \"conversation\"\n");
+    // Nobody listens there.
+    let down = format!(
+        "{PLAIN}[memory.recall]\nrerank = \"endpoint\"\n[memory.recall.rerank_endpoint]\n\
+         url = \"http://127.0.0.1:1/v1/rerank\"\nmodel = \"none\"\n"
+    );
+    for (config, outcome) in [(spoken, "done"), (down, "failed")] {
+        let bed = Bed::with(&config, |setup| setup).await;
+        bed.remember("agent", ticket("M-1", "The mixer M1 stalls.")).await;
+        let mut agent = bed.client("agent").await;
+        let mut question = asked("mixer");
+        let turns = &mut question.question.as_mut().unwrap().conversation;
+        turns.push("The mixer was cleaned.".into());
+        agent.recall(question).await.unwrap();
+        let metrics = bed.daemon.metrics().await;
+        let counted = format!("switchboard_memory_reranks_total{{outcome=\"{outcome}\"}} 1");
+        for line in [counted.as_str(), "switchboard_memory_rerank_seconds_count 1"] {
+            assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+        }
     }
 }
