@@ -46,15 +46,21 @@ impl Images {
         }
         fits(&images)?;
         // What is wrong with it is answered by the desk; a model outside sees nothing of it.
-        let Some(known) = self.desk.images(visit, unread(&draft, &images)).await else {
-            return Ok((draft, Vec::new()));
-        };
+        let known = self.desk.images(visit, unread(&draft, &images)).await;
         let mut remarks = Vec::new();
+        if known.is_none() {
+            remarks.push("its images were not looked at".to_owned());
+        }
         for (at, image) in images.into_iter().enumerate() {
             let proto::ImageFile { uri, content, vector_model, vector } = image;
             let file = file(content).await?;
-            let known = known.iter().find(|one| one.sha256 == file.facts.sha256);
-            let (ocr_text, description) = self.words(visit, (at, &file), known, &mut remarks).await;
+            let (ocr_text, description) = match &known {
+                Some(known) => {
+                    let known = known.iter().find(|one| one.sha256 == file.facts.sha256);
+                    self.words(visit, (at, &file), known, &mut remarks).await
+                }
+                None => Default::default(),
+            };
             let (media_type, sha256) = (file.facts.media_type, file.facts.sha256);
             draft.images.push(Image {
                 uri,
