@@ -15,13 +15,13 @@ use super::writer::Step;
 use crate::memory::{Ended, UnitId};
 
 /// What a change needs to know of a version.
-struct Known {
+pub(super) struct Known {
     tenant: String,
     recorded: Timestamp,
-    mark: Mark,
+    pub(super) mark: Mark,
 }
 
-fn known(connection: &Connection, seq: i64) -> Result<Option<Known>, Fault> {
+pub(super) fn known(connection: &Connection, seq: i64) -> Result<Option<Known>, Fault> {
     let sql = "SELECT tenant, recorded, state, ended_at, ended_why, ended_by, conflicts, remarks
         FROM version WHERE seq = ?1";
     let mut statement = connection.prepare_cached(sql)?;

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::super::Stage;
 use super::super::mark::{Mark, forget};
+use super::amend::{Known, known};
 use super::entry::Event;
 use super::fault::{Fault, json, parsed};
 use super::models;
