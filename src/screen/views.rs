@@ -13,6 +13,8 @@ use super::Reading;
 const DEPTH: u32 = 2;
 /// Shortest run of digits that is tried as an encoding.
 const SHORTEST_RUN: usize = 20;
+/// Shortest line that may be one of several of an encoding.
+const LINE: usize = 8;
 /// Bytes of one encoded run that are decoded, and of all runs of a text together.
 const LONGEST_RUN: usize = 64 << 10;
 const MOST_DECODED: usize = 256 << 10;
@@ -54,6 +56,9 @@ fn show(
 ) {
     let even = even(text);
     look(View { reading, text: &even });
+    if let Some(joined) = joined(&even) {
+        look(View { reading, text: &joined });
+    }
     if reading == Reading::Plain {
         for (reading, other) in [
             (Reading::Spaced, unspaced(&even)),
@@ -69,7 +74,8 @@ fn show(
     if let Some(plain) = unescaped(text) {
         show(&plain, Reading::Unescaped, depth, budget, look);
     }
-    for run in runs(text) {
+    let whole = unwrapped(text);
+    for run in runs(whole.as_deref().unwrap_or(text)) {
         if budget.bytes == 0 || budget.runs == 0 {
             return;
         }
@@ -98,6 +104,65 @@ fn even(text: &str) -> String {
         even.push('\n');
     }
     even
+}
+
+/// Evened-out text with its lines joined where a sentence goes on in the next one, as in mails and pages
+/// that are wrapped; `None` where none does.
+fn joined(even: &str) -> Option<String> {
+    let mut joined = String::with_capacity(even.len());
+    let mut wrapped = false;
+    let mut lines = even.lines().peekable();
+    while let Some(line) = lines.next() {
+        joined.push_str(line);
+        let next = lines.peek().copied().unwrap_or_default();
+        if goes_on(line, next) {
+            wrapped = true;
+            let apart = !(line.ends_with(is_wide) && next.starts_with(is_wide));
+            joined.extend(apart.then_some(' '));
+        } else {
+            joined.push('\n');
+        }
+    }
+    wrapped.then_some(joined)
+}
+
+/// Whether a line ends no sentence and the next begins no item of a list.
+fn goes_on(line: &str, next: &str) -> bool {
+    const ENDS: [char; 14] =
+        ['.', '!', '?', ':', ';', '|', '。', '！', '？', '：', '；', '…', '}', '>'];
+    const ITEMS: [char; 10] = ['-', '*', '•', '#', '>', '|', '+', '<', '{', '·'];
+    let number = next.trim_start_matches(|c: char| c.is_ascii_digit());
+    let item = number.len() < next.len() && number.starts_with(['.', ')', '、']);
+    !line.is_empty()
+        && !next.is_empty()
+        && !line.ends_with(ENDS)
+        && !next.starts_with(ITEMS)
+        && !item
+}
+
+/// Characters of scripts that put no space between words.
+const fn is_wide(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// A text in which encoded lines that follow each other are one; `None` where there are none.
+fn unwrapped(text: &str) -> Option<String> {
+    let sign = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
+    let encoded = |line: &str| line.len() >= LINE && line.bytes().all(sign);
+    // The last line is as short as what is left.
+    let more = |line: &&str| !line.is_empty() && line.bytes().all(sign);
+    let mut whole = String::with_capacity(text.len());
+    let mut wrapped = false;
+    let mut lines = text.lines().map(str::trim_end).peekable();
+    while let Some(line) = lines.next() {
+        whole.push_str(line);
+        if encoded(line) && lines.peek().is_some_and(more) {
+            wrapped = true;
+        } else {
+            whole.push('\n');
+        }
+    }
+    wrapped.then_some(whole)
 }
 
 /// Adds a word and a space; a new line has none before it.

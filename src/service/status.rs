@@ -10,6 +10,7 @@ use tonic_types::pb;
 use crate::admission::Unproven;
 use crate::approval;
 use crate::call::Code;
+use crate::mask;
 use crate::normalize::Reply;
 use crate::pipeline::Undecided;
 use crate::proto::{REPLY_TYPE_URL, tools as proto};
@@ -23,6 +24,8 @@ const MESSAGE_BYTES: usize = 1024;
 /// Wrong fields that a status names, and bytes of all of them.
 const LISTED: usize = 16;
 const LISTED_BYTES: usize = 1536;
+/// Bytes of a text that are looked at for what must not be told; more than are told of any.
+const LOOKED: usize = 8 << 10;
 
 /// The gRPC code of a reply that the calling program has to handle; `None` for one that the model
 /// should read.
@@ -93,8 +96,8 @@ pub(super) fn refused(
     let (mut named, mut bytes) = (Vec::new(), 0);
     for (field, wrong) in violations.iter().take(LISTED) {
         let one = pb::bad_request::FieldViolation {
-            field: cut(field, LISTED_BYTES / 4, str::len),
-            description: cut(wrong, LISTED_BYTES / 2, str::len),
+            field: shown(field, LISTED_BYTES / 4, str::len),
+            description: shown(wrong, LISTED_BYTES / 2, str::len),
             ..Default::default()
         };
         bytes += one.encoded_len();
@@ -115,6 +118,13 @@ pub(super) fn refused(
 /// The bytes of a text on the wire, where what is not plain takes three.
 fn written(text: &str) -> usize {
     text.bytes().map(|byte| if (b' '..=b'~').contains(&byte) && byte != b'%' { 1 } else { 3 }).sum()
+}
+
+/// A text as it may be told, without what looks sensitive: errors end in logs of clients, and what was
+/// refused may be a key in the wrong place.
+fn shown(text: &str, most: usize, bytes: fn(&str) -> usize) -> String {
+    let start = text.get(..text.floor_char_boundary(LOOKED)).unwrap_or(text);
+    cut(&mask::text(start), most, bytes)
 }
 
 /// As much of the text as has so many bytes, and a mark where some is missing.
@@ -200,7 +210,7 @@ pub(super) fn internal(call_id: &str) -> Status {
 }
 
 pub(super) fn with_details(code: Grpc, message: &str, details: Vec<Any>) -> Status {
-    let message = &cut(message, MESSAGE_BYTES, written);
+    let message = &shown(message, MESSAGE_BYTES, written);
     let status = pb::Status { code: code as i32, message: message.to_owned(), details };
     Status::with_details(code, message, status.encode_to_vec().into())
 }
@@ -243,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_fits_into_trailers_however_much_is_wrong() {
+    fn a_status_fits_into_trailers_however_much_is_wrong_and_tells_no_secret() {
         for (count, text) in [(1, "短"), (40, "很长的说明"), (5000, "a%b")] {
             let wrong: Vec<(String, String)> =
                 (0..count).map(|at| (format!("/facts/{at}/value"), text.repeat(300))).collect();
@@ -257,6 +267,13 @@ mod tests {
         }
         let long = with_details(Grpc::NotFound, &"名".repeat(5000), vec![reason("UNKNOWN_UNIT")]);
         assert!(written(long.message()) <= MESSAGE_BYTES && long.message().ends_with("..."));
+        let secret = "there is no collection `sk-proj-0123456789abcdefABCDEF0123456789abcdef`";
+        let told = not_found("UNKNOWN_COLLECTION", secret);
+        assert!(!told.message().contains("0123456789abcdef"), "{}", told.message());
+        let wrong = [("source".to_owned(), "`a@b.example` is not allowed".to_owned())];
+        let told = fields(&wrong, 0);
+        let bad = told.get_details_bad_request().unwrap();
+        assert!(!format!("{} {bad:?}", told.message()).contains("a@b"), "{told:?}");
         let short = malformed(&[("page_token", "is none".to_owned())]);
         assert_eq!(short.message(), "`page_token` is none");
     }

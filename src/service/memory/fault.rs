@@ -8,6 +8,7 @@ use super::proto::remember_many_response::{Refusal, Violation as Wrong};
 use super::status::{self, reason, retry, with_details};
 use crate::admission;
 use crate::call::Code;
+use crate::mask;
 use crate::memory::{Error as Fault, StoreError, Unserved, recall};
 
 /// When to come again to a memory that does not answer.
@@ -79,7 +80,7 @@ pub(super) fn refusal(fault: &Fault) -> Refusal {
     };
     let violation = |one: &crate::memory::Violation| Wrong {
         field: one.place.clone(),
-        description: one.message.clone(),
+        description: mask::text(&one.message).into_owned(),
     };
     Refusal {
         reason: match fault {
@@ -92,7 +93,7 @@ pub(super) fn refusal(fault: &Fault) -> Refusal {
             Fault::Busy { .. } | Fault::Store(StoreError::Busy(_)) => "RATE_LIMITED".to_owned(),
             Fault::Store(_) => "MEMORY_UNAVAILABLE".to_owned(),
         },
-        message: fault.to_string(),
+        message: mask::text(&fault.to_string()).into_owned(),
         violations: violations.iter().map(violation).collect(),
     }
 }
@@ -102,11 +103,11 @@ pub(super) fn malformed(wrong: &[(String, String)]) -> Refusal {
     let message = wrong.iter().map(|(field, what)| format!("`{field}` {what}"));
     let violation = |(field, what): &(String, String)| Wrong {
         field: field.clone(),
-        description: what.clone(),
+        description: mask::text(what).into_owned(),
     };
     Refusal {
         reason: "MALFORMED_REQUEST".to_owned(),
-        message: message.collect::<Vec<_>>().join("; "),
+        message: mask::text(&message.collect::<Vec<_>>().join("; ")).into_owned(),
         violations: wrong.iter().map(violation).collect(),
     }
 }
