@@ -132,6 +132,11 @@ pub enum Error {
     },
 }
 
+/// Whether a text holds a piece of a context, which is nothing new.
+pub(super) fn is_copied(text: &str) -> bool {
+    envelope::is_copied(text)
+}
+
 /// Puts contexts together.
 #[derive(Debug)]
 pub struct Context {

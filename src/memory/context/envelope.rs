@@ -1,7 +1,8 @@
 //! Envelopes of what is not trusted: a text between marks that hold a number which nobody who wrote the
 //! text could know, so that it cannot close them.
 
-use crate::memory::{Layer, Origin, Recalled, Recollection, State};
+use crate::memory::guard::judge;
+use crate::memory::{Draft, Layer, Origin, Recalled, Recollection, State, UnitId};
 
 use super::{Config, Material};
 
@@ -26,12 +27,19 @@ pub(super) fn nonce(material: &Material, recalled: &Recalled) -> String {
 }
 
 /// Whether a unit stands in an envelope: it is little trusted, or what it says was said outside, as what
-/// stands on an image is, whoever brought it.
+/// stands on an image is, whoever brought it; or a person may have repeated in it what a stranger orders.
 pub(super) fn is_needed(hit: &Recollection, config: &Config) -> bool {
     hit.version.trust.0 < config.trusted
         || !hit.version.draft.image_words().is_empty()
         || matches!(hit.version.origin, Origin::Tool | Origin::Web | Origin::File)
         || hit.version.state != State::Active
+        || (hit.version.origin == Origin::Person && orders(&hit.version.draft))
+}
+
+/// Whether a unit reads like an instruction to a model.
+fn orders(draft: &Draft) -> bool {
+    let texts = [&draft.key, &draft.text, &draft.value];
+    texts.into_iter().any(|text| judge(text, Origin::Web).hold)
 }
 
 /// What is said of a unit before its text; holds nothing that the unit itself says.
@@ -62,6 +70,16 @@ pub(super) fn facts(hit: &Recollection) -> String {
         hit.evidence(),
         version.trust.0,
     )
+}
+
+/// Whether a text holds a unit as a context shows it: `evidence=UNIT@NUMBER layer=`.
+pub(super) fn is_copied(text: &str) -> bool {
+    text.match_indices("evidence=").any(|(at, mark)| {
+        let rest = text.get(at + mark.len()..).unwrap_or_default();
+        let Some((unit, rest)) = rest.split_once('@') else { return false };
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        UnitId::parse(unit).is_some() && number.len() < rest.len() && number.starts_with(" layer=")
+    })
 }
 
 /// A text as it stands in a context.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::Inner;
 use crate::memory::collection::Collections;
+use crate::memory::context;
 use crate::memory::fault::{Error, Violation};
 use crate::memory::gate::{Ruling, fold};
 use crate::memory::rights::Rights;
@@ -63,6 +64,7 @@ impl Inner {
             }
         }
         wrong.extend(self.lengths(rights, draft).await?);
+        wrong.extend(copied(draft));
         if !wrong.is_empty() {
             return Err(Error::Refused(wrong));
         }
@@ -181,6 +183,15 @@ impl Inner {
             None => Ok(()),
         }
     }
+}
+
+/// Texts that hold a piece of a context of the memory.
+fn copied(draft: &Draft) -> Vec<Violation> {
+    let texts = [("/text", &draft.text), ("/value", &draft.value)];
+    let wrong = texts.into_iter().filter(|(_, text)| context::is_copied(text));
+    let why = "holds what this memory gave (`evidence=...`), which is not new: send what is, and name \
+               the units that it was made of in `derived_from`";
+    wrong.map(|(field, _)| Violation::new(field, why)).collect()
 }
 
 /// What a caller may be told of a unit.

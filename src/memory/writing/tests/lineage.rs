@@ -162,3 +162,18 @@ async fn equal_words_about_different_things_are_no_echo() {
     let again = with(about("a", batch("A-1")), json!({"source_id": "g"}));
     assert_eq!(bench.put(&uma, again).await.stage, Stage::Unchanged);
 }
+
+#[tokio::test]
+async fn a_context_of_the_memory_is_not_written_back() {
+    let bench = Bench::new().await;
+    let known = bench.stored(&bench.curator(), manual("1", "The valve opens at five bar.")).await;
+    let evidence = known.evidence();
+    let text = format!(
+        "[evidence={evidence} layer=curated origin=curator trust=100]\nIt opens at five bar."
+    );
+    let refused = wrong(bench.try_put(&bench.user(), note("2", &text)).await);
+    assert_eq!(refused[0].0, "/text");
+    assert!(refused[0].1.contains("`derived_from`"), "{refused:?}");
+    let cites = format!("As evidence={evidence} says, the valve is fine.");
+    bench.stored(&bench.user(), note("3", &cites)).await;
+}
