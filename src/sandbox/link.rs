@@ -10,7 +10,7 @@ use std::time::Duration;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use switchboard_runner::{HEADER, Kind, Open, Ready, parse_header};
+use switchboard_runner::{HEADER, Kind, Open, Ready, Unheard, parse_header};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
@@ -99,7 +99,8 @@ impl<R: tokio::io::AsyncBufRead + Send + Unpin + 'static> Attached<R> {
         let mut config = yamux::Config::default();
         config.set_max_num_streams(streams);
         config.set_max_connection_receive_window(Some(streams * WINDOW));
-        let wire: Wire = Box::pin(tokio::io::join(self.reader, self.input));
+        // A runner can end while it is still sent input; its result stands in what it wrote before.
+        let wire: Wire = Box::pin(tokio::io::join(self.reader, Unheard::new(self.input)));
         let connection = yamux::Connection::new(wire.compat(), config, yamux::Mode::Client);
 
         let (opens, inbox) = mpsc::channel(streams);

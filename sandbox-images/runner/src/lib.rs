@@ -18,10 +18,12 @@
 pub mod chunked;
 pub mod file;
 pub mod http;
+mod unheard;
 
 use serde::{Deserialize, Serialize};
 
 pub use file::{Given, Refused, Taken};
+pub use unheard::Unheard;
 
 /// Version of this protocol; the daemon refuses a runner that announces another one.
 pub const PROTOCOL: u32 = 2;

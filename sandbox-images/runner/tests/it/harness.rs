@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::io::{AsyncReadExt, AsyncWriteExt};
-use switchboard_runner::{HEADER, Kind, Ready, Report, Request, frame, parse_header};
+use switchboard_runner::{HEADER, Kind, Ready, Report, Request, Unheard, frame, parse_header};
 use tokio::io::AsyncBufReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
@@ -103,7 +103,7 @@ async fn start(mut command: Command) -> Sandbox {
     let mut line = Vec::new();
     stdout.read_until(b'\n', &mut line).await.expect("a ready line");
     let ready = serde_json::from_slice(&line).expect("a ready line");
-    let link = tokio::io::join(stdout, stdin).compat();
+    let link = tokio::io::join(stdout, Unheard::new(stdin)).compat();
     let (opens, wanted) = mpsc::unbounded_channel();
     let (inbound, egress) = mpsc::unbounded_channel();
     let connection = Connection::new(link, Config::default(), Mode::Client);
@@ -113,7 +113,10 @@ async fn start(mut command: Command) -> Sandbox {
 }
 
 type Link = Compat<
-    tokio::io::Join<tokio::io::BufReader<tokio::process::ChildStdout>, tokio::process::ChildStdin>,
+    tokio::io::Join<
+        tokio::io::BufReader<tokio::process::ChildStdout>,
+        Unheard<tokio::process::ChildStdin>,
+    >,
 >;
 
 async fn drive(
