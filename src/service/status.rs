@@ -110,7 +110,7 @@ pub(super) fn refused(
     let all: Vec<&str> = told.iter().take(named.len()).map(String::as_str).collect();
     let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
     let most = MESSAGE_BYTES.saturating_sub(rest.len());
-    let message = cut(&format!("{begins}{}", all.join("; ")), most, written) + &rest;
+    let message = shown(&format!("{begins}{}", all.join("; ")), most, written) + &rest;
     let bad = pb::BadRequest { field_violations: named };
     with_details(Grpc::InvalidArgument, &message, vec![reason(why), google("BadRequest", &bad)])
 }
@@ -274,6 +274,12 @@ mod tests {
         let told = fields(&wrong, 0);
         let bad = told.get_details_bad_request().unwrap();
         assert!(!format!("{} {bad:?}", told.message()).contains("a@b"), "{told:?}");
+        // One that stands where the message is cut is hidden too.
+        for before in 960..1020 {
+            let wrong = format!("{}a@b.example is not allowed", " ".repeat(before));
+            let told = fields(&[("source".to_owned(), wrong)], 0);
+            assert!(!told.message().contains("a@b"), "{told:?}");
+        }
         let short = malformed(&[("page_token", "is none".to_owned())]);
         assert_eq!(short.message(), "`page_token` is none");
     }
