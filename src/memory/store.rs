@@ -318,6 +318,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Asks the layers. What is outside the scope is left out before `limit` counts.
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error>;
+    /// Numbers of a vector of this model of images; `None` where the tenant has none of it.
+    async fn image_length(&self, tenant: &str, model: &str) -> Result<Option<usize>, Error>;
     /// The neighbours of versions in their groups, at most `span` places away, inside the scope: in the
     /// order of their positions, then of recording. What is outside the scope counts as no place; no
     /// more than 64 places are looked at on each side.

@@ -142,6 +142,11 @@ impl Store for Postgres {
     async fn search(&self, scope: &Scope, ask: &Ask) -> Result<Found, Error> {
         self.bounded(layers::search(&self.link, scope, ask)).await
     }
+    async fn image_length(&self, tenant: &str, model: &str) -> Result<Option<usize>, Error> {
+        let key = models::image(tenant, model);
+        let known = self.bounded(models::find(&self.link, &key)).await?;
+        Ok(known.map(|(_, length)| length))
+    }
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error> {
         self.bounded(layers::beside(&self.link, scope, seqs, span)).await
     }

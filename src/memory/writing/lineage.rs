@@ -11,8 +11,8 @@ use crate::memory::context;
 use crate::memory::fault::{Error, Violation};
 use crate::memory::gate::{Ruling, fold};
 use crate::memory::rights::Rights;
-use crate::memory::scope::{Owned, Scope};
-use crate::memory::store::{Ask, Error as StoreError};
+use crate::memory::scope::Scope;
+use crate::memory::store::Ask;
 use crate::memory::unit::{Draft, Layer, Origin, State, UnitId, Version};
 
 /// Units that are looked at for one that says the same.
@@ -82,12 +82,9 @@ impl Inner {
             if image.vector.is_empty() {
                 continue;
             }
-            let owned = vec![Owned { collection: draft.collection.clone(), owner: None }];
-            let scope = Scope::new(rights.caller.tenant.clone(), owned, self.clock.now());
-            let asked = (image.vector_model.clone(), image.vector.clone());
-            let ask = Ask { image: Some(asked), limit: 1, ..Ask::default() };
-            let found = self.parts.store.search(&scope, &ask).await?.image;
-            if let Some(Err(StoreError::Dimensions { model, expected, given })) = found {
+            let (model, given) = (&image.vector_model, image.vector.len());
+            let known = self.parts.store.image_length(&rights.caller.tenant, model).await?;
+            if let Some(expected) = known.filter(|expected| *expected != given) {
                 let message = format!(
                     "has {given} numbers, and the vectors of `{model}` here have {expected}; send \
                      it as that model gives it, or under another `vector_model`"

@@ -151,6 +151,13 @@ impl Store for Sqlite {
         found
     }
 
+    async fn image_length(&self, tenant: &str, model: &str) -> Result<Option<usize>, Error> {
+        let (tenant, model) = (tenant.to_owned(), model.to_owned());
+        let known =
+            self.read(move |connection, _| models::known_image(connection, (&tenant, &model)));
+        Ok(known.await?.map(|(_, length)| length))
+    }
+
     async fn beside(&self, scope: &Scope, seqs: &[i64], span: u32) -> Result<Vec<Beside>, Error> {
         let (scope, seqs) = (scope.clone(), seqs.to_vec());
         self.read(move |connection, shelves| {

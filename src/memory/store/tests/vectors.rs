@@ -210,7 +210,9 @@ pub(super) async fn models_of_images_are_each_tenants_own_and_few(store: &dyn St
         let ask = Ask { image, limit: 9, ..Ask::default() };
         let found = store.search(&scope, &ask).await.unwrap().image.unwrap().unwrap();
         assert_eq!(seqs(&found), [seq], "{tenant}");
+        assert_eq!(store.image_length(tenant, "clip").await.unwrap(), Some(dimensions));
     }
+    assert_eq!(store.image_length(TENANT, "one more").await.unwrap(), None);
     let more: Vec<String> = (1..16).map(|number| format!("model {number}")).collect();
     let full = pictured(TENANT, &more, 2);
     try_put(store, full.clone()).await.unwrap();
