@@ -217,8 +217,8 @@ fn owned(patterns: &[(Rule, u32, &str)]) -> impl Iterator<Item = (Rule, u32, Str
 pub(super) fn hits(text: &str, reading: Reading) -> Vec<Hit> {
     let table = if reading == Reading::Spaced { &*UNSPACED } else { &*SPACED };
     let Some(table) = table else { return Vec::new() };
-    let found = table.keys.matches(text).into_iter();
-    found.filter_map(|number| table.hit(number, text)).collect()
+    let tried = table.keys.tried(&table.keys.found(text), text, 0..text.len());
+    tried.into_iter().filter_map(|number| table.hit(number, text)).collect()
 }
 
 #[cfg(test)]
