@@ -1,11 +1,9 @@
 //! What a sentence is made of that orders something from a model. One sentence of evened-out text in,
 //! the atoms that it holds out. An atom alone proves nothing: `laws` says which of them together do.
 
-use std::ops::Range;
-use std::sync::LazyLock;
-
 use super::bids::BIDS;
-use super::keys::{Found, Keys};
+#[cfg(test)]
+use super::keys::Keys;
 use super::phrases::PHRASES;
 
 /// One feature of a sentence.
@@ -145,90 +143,30 @@ const NAMES: [(&str, &str); 6] = [
     ("<answer>", r"(?:answers?|answering|repl(?:y|ies|ying)|responses?|responding|respond)"),
 ];
 
-// A pattern that is none would leave nothing; a test compiles all of them.
-static KEYS: LazyLock<Option<Keys>> = LazyLock::new(|| {
-    let full = |pattern: &str| {
-        NAMES.iter().fold(pattern.to_owned(), |text, (name, own)| text.replace(name, own))
-    };
-    Keys::new(phrases().map(|(_, pattern)| full(pattern)))
-});
+/// The patterns of all phrases, in the order of their numbers.
+pub(super) fn patterns() -> impl Iterator<Item = String> {
+    phrases().map(|(_, pattern)| {
+        NAMES.iter().fold((*pattern).to_owned(), |text, (name, own)| text.replace(name, own))
+    })
+}
 
 /// All phrases, in the order of their numbers.
 fn phrases() -> impl Iterator<Item = &'static (Atom, &'static str)> {
     PHRASES.iter().chain(BIDS)
 }
 
-/// A text with the words without which its sentences hold no atom.
-pub(super) struct Sought<'t> {
-    text: &'t str,
-    found: Vec<Found>,
-    /// Words that ended before the sentence in turn.
-    done: usize,
-}
-
-impl<'t> Sought<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        let found = KEYS.as_ref().map(|keys| keys.found(text)).unwrap_or_default();
-        Self { text, found, done: 0 }
-    }
-
-    /// The atoms that its sentences may hold together, one bit each.
-    pub(super) fn possible(&self) -> u64 {
-        let always = KEYS.iter().flat_map(Keys::always);
-        bits(self.found.iter().map(Found::pattern).chain(always))
-    }
-
-    /// The phrases worth trying in the next sentence.
-    pub(super) fn next(&mut self, sentence: Range<usize>) -> Tried<'t> {
-        let rest = self.found.get(self.done..).unwrap_or_default();
-        let own = rest.partition_point(|word| word.end <= sentence.end);
-        self.done += own;
-        let found = rest.get(..own).unwrap_or_default();
-        let tried = KEYS.as_ref().map(|keys| keys.tried(found, self.text, sentence.clone()));
-        let sentence = self.text.get(sentence).unwrap_or_default();
-        Tried { sentence, numbers: tried.unwrap_or_default() }
-    }
-}
-
-/// A sentence, and the numbers of the phrases worth trying.
-pub(super) struct Tried<'t> {
-    sentence: &'t str,
-    numbers: Vec<usize>,
-}
-
-impl Tried<'_> {
-    /// The atoms that it may hold, one bit each.
-    pub(super) fn possible(&self) -> u64 {
-        bits(self.numbers.iter().copied())
-    }
-
-    /// Those of the `wanted` ones that it holds.
-    pub(super) fn held(&self, wanted: u64) -> u64 {
-        let Some(keys) = &*KEYS else { return 0 };
-        self.numbers.iter().fold(0, |held, number| {
-            let bit = bits([*number]);
-            let more = bit & wanted & !held != 0 && keys.is_match(*number, self.sentence);
-            if more { held | bit } else { held }
-        })
-    }
-}
-
-fn bits(numbers: impl IntoIterator<Item = usize>) -> u64 {
-    numbers.into_iter().filter_map(atom).fold(0, |bits, atom| bits | atom.bit())
-}
-
 /// What a phrase stands for.
-fn atom(number: usize) -> Option<Atom> {
+pub(super) fn atom(number: usize) -> Option<Atom> {
     let more = || BIDS.get(number.checked_sub(PHRASES.len())?);
     PHRASES.get(number).or_else(more).map(|(atom, _)| *atom)
 }
 
 #[cfg(test)]
 pub(super) fn compile() -> bool {
-    KEYS.as_ref().is_some_and(Keys::compile)
+    super::sought::keys().is_some_and(Keys::compile)
 }
 
 #[cfg(test)]
 pub(super) fn all_have_keys() -> bool {
-    KEYS.as_ref().is_some_and(Keys::all_have_words)
+    super::sought::keys().is_some_and(Keys::all_have_words)
 }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::Rule;
-use super::atoms::{Atom, Sought, Tried};
+use super::atoms::Atom;
+use super::sought::{Sought, Tried};
 
 /// Longest sentence that is looked at as one, in bytes; a longer one is cut.
 const LONGEST: usize = 700;
@@ -132,13 +133,12 @@ struct Placed {
 
 /// The hits of the sentences that weigh most together, and what they come to. `known` are hits that
 /// were found otherwise; they weigh where they end.
-pub(super) fn find(text: &str, known: &[Hit]) -> (Vec<Hit>, f32) {
+pub(super) fn find(mut sought: Sought<'_>, known: &[Hit]) -> (Vec<Hit>, f32) {
     let mut hits: Vec<Placed> = Vec::new();
-    let mut sought = Sought::new(text);
     if known.is_empty() && wanted(sought.possible()) == 0 {
         return (Vec::new(), 0.0);
     }
-    for (sentence, range) in sentences(text).into_iter().enumerate() {
+    for (sentence, range) in sentences(sought.text).into_iter().enumerate() {
         let here = known.iter().filter(|hit| range.contains(&hit.range.end.saturating_sub(1)));
         let held = held(&sought.next(range.clone()), here.clone().next().is_some());
         let has = |atom: Atom| held & atom.bit() != 0;

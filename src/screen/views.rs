@@ -105,9 +105,6 @@ fn even(text: &str) -> String {
 /// Compatibility forms resolved, lower case, no invisible characters. Tables are asked only for what is
 /// neither ASCII nor Chinese, together with the character before it, which it may be joined to.
 fn folded(text: &str) -> String {
-    let resolved = |odd: &str| -> String {
-        odd.nfkc().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
-    };
     let mut folded = String::with_capacity(text.len());
     let (mut odd, mut before) = (None, None);
     for (at, c) in text.char_indices() {
@@ -132,6 +129,11 @@ fn folded(text: &str) -> String {
         folded.push_str(&resolved(text.get(start..).unwrap_or_default()));
     }
     folded
+}
+
+/// The same by the tables.
+fn resolved(odd: &str) -> String {
+    odd.nfkc().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
 }
 
 /// Bytes of the last character.
@@ -411,4 +413,19 @@ fn as_text(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let odd = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     (odd == 0).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{folded, resolved};
+
+    #[test]
+    fn what_is_folded_without_tables_is_what_the_tables_make_of_it() {
+        for c in '\0'..='\u{1ffff}' {
+            // Beside letters and marks, since what stands beside it can join it.
+            for text in [format!("E{c}e"), format!("中{c}\u{301}"), format!("{c}，\u{3099}Ａ")] {
+                assert_eq!(folded(&text), resolved(&text), "{c:?}");
+            }
+        }
+    }
 }

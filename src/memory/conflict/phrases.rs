@@ -152,3 +152,38 @@ impl Marks {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LEAST, MOST, NEARLY, OR_LESS, OR_MORE, OR_SO, marked};
+
+    #[test]
+    fn each_phrase_is_seen_by_its_signs() {
+        let all = [
+            (
+                MOST,
+                "must not exceed|never exceeding|cannot exceed|no more than|not more than|no longer than|no later than|at most|up to|not over|less than|fewer than|maximum of|max. of|≤|<=|不得超过|不能超过|不应超过|不超过|不高于|不得高于|不大于|不多于|不长于|至多|最多|低于|少于|小于",
+            ),
+            (
+                LEAST,
+                "at least|minimum of|more than|not below|over|≥|>=|不短于|至少|最少|起码|高于|超过|多于|大于",
+            ),
+            (
+                NEARLY,
+                "approximately|approx.|approx|about|around|roughly|circa|nearly|almost|大约|大概|约为|约|≈",
+            ),
+            (OR_LESS, "or less|or fewer|or below|or lower|or under|以内|之内|以下|及以下"),
+            (OR_MORE, "or more|or above|or higher|or over|or longer|以上|及以上|起步"),
+            (OR_SO, "or so|左右|上下"),
+        ];
+        for (mark, phrases) in all {
+            for phrase in phrases.split('|') {
+                for (before, after) in [("x ", " 5"), ("压力 ", " 五"), ("", "")] {
+                    let text = marked(format!("{before}{phrase}{after}"));
+                    assert!(text.contains(mark), "`{phrase}` in `{text}`");
+                }
+            }
+        }
+        assert_eq!(marked("overall, 5 for thanks".to_owned()), "overall, 5 for thanks");
+    }
+}
