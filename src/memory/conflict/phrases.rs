@@ -173,7 +173,7 @@ mod tests {
                 "approximately|approx.|approx|about|around|roughly|circa|nearly|almost|大约|大概|约为|约|≈",
             ),
             (OR_LESS, "or less|or fewer|or below|or lower|or under|以内|之内|以下|及以下"),
-            (OR_MORE, "or more|or above|or higher|or over|or longer|以上|及以上|起步"),
+            (OR_MORE, "or more|or above|or higher|or longer|以上|及以上|起步"),
             (OR_SO, "or so|左右|上下"),
         ];
         for (mark, phrases) in all {
