@@ -166,7 +166,7 @@ fn words(pattern: &Hir, most: usize) -> Option<Vec<Word>> {
         }
     };
     let inner = parts.iter().filter(|_| parts.len() > 1);
-    let mut best = inner.filter_map(|part| words(part, most)).max_by_key(rarity);
+    let mut best = inner.filter_map(|part| words(part, most)).max_by_key(|words| rarity(words));
     for first in 0..parts.len() {
         let mut spelled = vec![Word::default()];
         for part in parts.iter().skip(first) {
@@ -174,7 +174,7 @@ fn words(pattern: &Hir, most: usize) -> Option<Vec<Word>> {
                 Some(more) => spelled = joined(&spelled, &more),
                 None => break,
             }
-            if rarity(&spelled) > best.as_ref().map(rarity).unwrap_or_default() {
+            if rarity(&spelled) > best.as_deref().map(rarity).unwrap_or_default() {
                 best = Some(spelled.clone());
             }
         }
@@ -184,7 +184,7 @@ fn words(pattern: &Hir, most: usize) -> Option<Vec<Word>> {
 
 /// How rare words are: by the shortest, borders counted like bytes, and by how few they are. Those that
 /// are everywhere are worth nothing.
-fn rarity(words: &Vec<Word>) -> Option<(usize, Reverse<usize>)> {
+fn rarity(words: &[Word]) -> Option<(usize, Reverse<usize>)> {
     if words.iter().any(|word| word.bytes.is_empty()) {
         return None;
     }
