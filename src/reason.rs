@@ -5,7 +5,6 @@
 mod agent;
 mod asking;
 mod cache;
-mod closing;
 mod compare;
 mod config;
 mod context;
@@ -16,11 +15,13 @@ pub mod event;
 mod follow_up;
 mod going;
 mod judge;
+mod life;
 mod log;
 mod message;
 mod observe;
 mod output;
 mod plan;
+mod proof;
 mod prompt;
 mod recall;
 mod route;
@@ -30,8 +31,8 @@ mod state;
 mod store;
 #[cfg(test)]
 mod tests;
-mod tools;
 mod telling;
+mod tools;
 mod turn;
 mod worked;
 
@@ -101,6 +102,8 @@ struct Inner {
     cache: cache::Cache,
     /// The runs that are worked on.
     going: Mutex<HashMap<RunId, Arc<Going>>>,
+    /// Held while a run is taken up again.
+    turn: tokio::sync::Mutex<()>,
     /// No run begins or goes on any more once this is cancelled.
     closing: CancellationToken,
 }
@@ -108,7 +111,7 @@ struct Inner {
 impl Runs {
     /// Opens the store, reads rules and agents, and goes on with every run that had not ended.
     pub async fn open(place: Place) -> Result<Self, Error> {
-        closing::open(place).await
+        life::open(place).await
     }
 
     /// Reads rules and agents again. What is broken keeps its last good state, and the log says so.
