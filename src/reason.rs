@@ -2,12 +2,11 @@
 //! with one end. A run calls tools through the pipeline and asks the memory at its desk, as its own
 //! caller and in no other way. Knows nothing of the wire.
 
+mod act;
 mod agent;
-mod asking;
 mod cache;
 mod compare;
 mod config;
-mod context;
 mod drive;
 mod errand;
 mod error;
@@ -32,6 +31,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod telling;
+mod tongue;
 mod tools;
 mod turn;
 mod worked;
@@ -74,7 +74,7 @@ pub struct Place {
     /// The only way to the memory.
     pub desk: Desk,
     /// The models.
-    pub models: Arc<Models>,
+    pub models: Models,
     /// Where runs and their calls run; a drain waits for it.
     pub tasks: TaskTracker,
     /// Ends everything.
@@ -93,7 +93,7 @@ struct Inner {
     policies: PathBuf,
     pipeline: Arc<Pipeline>,
     desk: Desk,
-    models: Arc<Models>,
+    models: Models,
     tasks: TaskTracker,
     store: Store,
     contexts: contexts::Context,

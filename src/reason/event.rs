@@ -215,6 +215,8 @@ pub struct Wanted {
     pub name: String,
     /// The arguments as JSON text, as the model wrote them.
     pub arguments: String,
+    /// How it stood in the message: empty for a function, `legacy` or `custom`.
+    pub kind: String,
     /// Whether it stood in the text, so that its result has to stand in a text too.
     pub spoken: bool,
     /// Why it may not run.

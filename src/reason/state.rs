@@ -106,6 +106,11 @@ impl Story {
         look(self.threads.get(task))
     }
 
+    /// What the memory brings into the calls of a task.
+    pub(super) fn taint(&self, task: &str) -> BTreeSet<Taint> {
+        self.threads.get(task).map(|thread| thread.taint.clone()).unwrap_or_default()
+    }
+
     pub(super) fn step_of(&self, task: &str) -> u32 {
         self.threads.get(task).map_or(0, |thread| thread.step)
     }
