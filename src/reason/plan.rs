@@ -3,6 +3,7 @@
 
 mod ask;
 mod board;
+mod carry;
 mod check;
 mod course;
 mod read;

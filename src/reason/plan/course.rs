@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::board::{Board, Ended, Note, RETRIES, Skipped, Standing};
 use super::{Plan, Task};
-use crate::evidence::Config;
+use crate::evidence::{Config, Source};
 use crate::memory::Layer;
 use crate::reason::agent::{Agent, Agents};
 use crate::reason::judge::{Case, Law, Ruling};
@@ -190,6 +190,11 @@ impl Course {
         moves
     }
 
+    /// Takes the evidence of the run by now.
+    pub(in crate::reason) fn see(&mut self, grounds: Grounds) {
+        self.grounds = grounds;
+    }
+
     /// Takes what came of a job, with all evidence of the run by then.
     pub(in crate::reason) fn worked(&mut self, task: &str, worked: Worked, grounds: Grounds) {
         self.grounds = grounds;
@@ -287,6 +292,10 @@ impl Course {
         let mut labels = found.clone();
         for message in self.board.messages().filter(|one| before.contains(&one.task)) {
             labels.extend(message.evidence.iter().map(|label| label.as_str().to_owned()));
+            let is_it = |item: &&crate::evidence::Item| {
+                matches!(&item.source, Source::Message { id, .. } if *id == message.id)
+            };
+            labels.extend(self.grounds.items.iter().filter(is_it).map(|item| item.id.to_string()));
             for label in &message.evidence {
                 let items = self.grounds.behind(label.as_str()).unwrap_or_default();
                 labels.extend(items.iter().map(|item| item.id.as_str().to_owned()));

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Course, Job, ancestors};
+use crate::evidence::{Item, Source};
 use crate::reason::agent::Agent;
-use crate::reason::message::{self, Refusal, instructions, shape};
+use crate::reason::message::{self, Message, Refusal, instructions, shape};
 use crate::reason::plan::Task;
 use crate::reason::refusal::lines;
 
@@ -63,6 +64,17 @@ impl Course {
         self.crew.shelves.iter().filter(own).map(|(name, _)| name.clone()).collect()
     }
 
+    /// What a message is cited by: its own label as evidence, or those that it rests on.
+    fn label(&self, message: &Message) -> Vec<String> {
+        let is_it = |item: &&Item| {
+            matches!(&item.source, Source::Message { id, .. } if *id == message.id)
+        };
+        match self.grounds.items.iter().find(is_it) {
+            Some(item) => vec![item.id.as_str().to_owned()],
+            None => message.evidence.iter().map(|one| one.as_str().to_owned()).collect(),
+        }
+    }
+
     fn given(&self, task: &Task, inputs: &BTreeMap<String, Value>) -> Vec<String> {
         let mut given: Vec<String> = inputs
             .iter()
@@ -93,7 +105,7 @@ impl Course {
                         "scope": message.scope,
                         "value": message.value.to_string(),
                         "confidence": message.confidence,
-                        "evidence": message.evidence,
+                        "evidence": self.label(message),
                     })));
                 }
             }
