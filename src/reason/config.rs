@@ -86,6 +86,9 @@ impl Config {
         if self.observation < 32 {
             return wrong("reason.observation", "must be 32 tokens or more");
         }
+        if let Some((key, reason)) = self.cache.wrong() {
+            return wrong(key, reason);
+        }
         if self.parallel == 0 {
             return wrong("reason.parallel", "is 0, so that no call could run: give 1 or more");
         }
