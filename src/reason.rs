@@ -51,7 +51,7 @@ use crate::model::Models;
 use crate::pipeline::Pipeline;
 
 pub use agent::Agents;
-pub use cache::Config as CacheConfig;
+pub use cache::{Config as CacheConfig, Served};
 pub use config::Config;
 pub use error::Error;
 pub use event::{Event, Kept};

@@ -92,6 +92,9 @@ impl Config {
         if jiff::tz::TimeZone::get(&self.time_zone).is_err() {
             return wrong("reason.time_zone", "is no zone: write one as `Asia/Shanghai`");
         }
+        if let Some((key, reason)) = self.cache.wrong() {
+            return wrong(key, reason);
+        }
         if self.parallel == 0 {
             return wrong("reason.parallel", "is 0, so that no call could run: give 1 or more");
         }

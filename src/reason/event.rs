@@ -350,8 +350,10 @@ pub struct Answered {
     pub answer: evidence::Answer,
     /// Summaries for the next question.
     pub follow_ups: Vec<evidence::Summary>,
-    /// Whether it is that of an equal question.
+    /// Whether it is that of an equal or nearly equal question.
     pub cached: bool,
+    /// How it comes that it is; `None` unless it is.
+    pub served: Option<Served>,
     /// Of the whole run.
     pub total: Spent,
 }
