@@ -23,6 +23,7 @@ mod plan;
 mod proof;
 mod prompt;
 mod recall;
+mod refusal;
 mod route;
 mod rules;
 mod run;

@@ -76,19 +76,20 @@ pub(super) async fn open(place: Place) -> Result<Runs, Error> {
 impl Inner {
     /// Reads rules and agents again; what is broken keeps its last good state.
     pub(super) fn reload(&self) {
-        let (rules, problems) = Rules::load(&self.policies.join("rules"));
+        let known = self.rules.load_full();
+        let (rules, problems) = Rules::load_with(&self.policies, Some(&known));
         for problem in &problems {
-            tracing::warn!("a rule cannot be used: {problem}");
+            let (file, place) = (&problem.file, &problem.place);
+            tracing::warn!(file, place, "a rule cannot be used: {}", problem.message);
         }
-        if problems.is_empty() || self.rules.load().is_empty() {
-            self.rules.store(Arc::new(rules));
+        self.rules.store(Arc::new(rules));
+        let known = self.agents.load_full();
+        let (agents, problems) = Agents::load_with(&self.policies, Some(&known));
+        for problem in &problems {
+            let (file, place) = (&problem.file, &problem.place);
+            tracing::warn!(file, place, "an agent cannot be used: {}", problem.message);
         }
-        match Agents::load(&self.policies) {
-            Ok(agents) => self.agents.store(Arc::new(agents)),
-            Err(error) => {
-                tracing::error!(%error, "agents were not taken; the last good ones stay");
-            }
-        }
+        self.agents.store(Arc::new(agents));
     }
 
     /// Why there is nobody to answer; empty where there is.
@@ -98,7 +99,7 @@ impl Inner {
             Some(true) => return None,
             None => {}
         }
-        let able = self.models.serves(Role::Reasoner) || !self.rules.load().is_empty();
+        let able = self.models.serves(Role::Reasoner) || !self.rules.load().all().is_empty();
         (!able).then_some(
             "no endpoint has the role `reasoner` in `[models.roles]`, and no rule is declared in \
              `rules/*.toml` of the policies folder",
@@ -115,7 +116,7 @@ impl Inner {
             return Err(Error::Off(why.to_owned()));
         }
         check(&asked)?;
-        if !asked.agent.is_empty() && !self.agents.load().has(&asked.agent, &visitor.caller) {
+        if !asked.agent.is_empty() && self.agents.load().get(&asked.agent).is_none() {
             return Err(Error::Agent(asked.agent));
         }
         if let Some(previous) = &asked.previous {
@@ -279,7 +280,7 @@ impl Inner {
     fn digest(&self) -> String {
         let snapshot = self.pipeline.snapshot();
         let (rules, agents) = (self.rules.load(), self.agents.load());
-        let parts = [snapshot.catalog.digest(), &rules.digest(), &agents.digest()];
+        let parts = [snapshot.catalog.digest(), rules.digest(), agents.digest()];
         hex::encode(crate::call::digest_of(parts))
     }
 
