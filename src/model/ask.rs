@@ -55,8 +55,11 @@ impl Question<'_> {
         let (resting, awake): (Vec<&Line>, Vec<&Line>) =
             lines.iter().map(Arc::as_ref).partition(|line| line.is_resting());
         let now = Instant::now();
-        let turn = |line| Turn { line, manner: line.manner(self.prompt), failed: 0, at: now };
-        let mut queue: VecDeque<Turn<'_>> = awake.into_iter().chain(resting).map(turn).collect();
+        let mut queue: VecDeque<Turn<'_>> = awake
+            .into_iter()
+            .chain(resting)
+            .map(|line| Turn { line, manner: line.manner(self.prompt), failed: 0, at: now })
+            .collect();
         while let Some(turn) = queue.pop_front() {
             if self.is_over(turn.at) || self.tried.len() >= MOST_ATTEMPTS {
                 break;
@@ -198,7 +201,7 @@ impl Question<'_> {
             turn.failed += 1;
             turn.at = Instant::now() + wait;
             queue.push_front(turn);
-        } else if failed {
+        } else if failed && !self.is_over(Instant::now()) {
             turn.line.rest(miss.retry_after);
         }
     }

@@ -132,7 +132,8 @@ impl Attempt<'_> {
             bytes.extend_from_slice(&piece);
             let text = if streams { tally.push(&piece) } else { String::new() };
             if !text.is_empty() {
-                written += u64::try_from(tokens::count(&text)).unwrap_or(u64::MAX);
+                let more = u64::try_from(tokens::count(&text)).unwrap_or(u64::MAX);
+                written = more.saturating_add(written);
                 self.held.sure(self.input, written);
                 heard |= self.tell(text).await;
             }
@@ -145,7 +146,10 @@ impl Attempt<'_> {
         }
         let turn = turn(provider, &bytes, &mut tally);
         let turn = turn.map_err(|why| {
-            let why = tally.error.take().map_or(why.clone(), |said| format!("{why}: {said}"));
+            let why = match tally.error.take() {
+                Some(said) => format!("{why}: {said}"),
+                None => why,
+            };
             let miss = Miss::new(Outcome::Malformed, &coming.strike(&why)).passing();
             Miss { heard, status: Some(200), ..miss }
         })?;
@@ -174,7 +178,7 @@ impl Attempt<'_> {
         let Ok(answer) = answer else {
             return told(Miss::new(Outcome::Timeout, "its answer does not end"));
         };
-        let said = answer.body.as_ref().map(|bytes| bytes.as_ref()).unwrap_or_default();
+        let said = answer.body.as_deref().unwrap_or_default();
         let code = status.as_u16();
         let out_of_money = code == 429 && contains(said, "insufficient_quota");
         let passes = matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504 | 520..=529);

@@ -168,7 +168,7 @@ fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The schema of the tool that a message names, and the place in it that `context=(..)` tells.
+/// The schema of the tool that a message names.
 fn tool(message: &str, body: &Value) -> Option<String> {
     let (list, root) = match body.pointer("/tools/0/functionDeclarations") {
         Some(list) => (list, "/tools/0/functionDeclarations"),
@@ -188,16 +188,6 @@ fn tool(message: &str, body: &Value) -> Option<String> {
         if body.pointer(&format!("{place}{key}")).is_some() {
             place.push_str(key);
             break;
-        }
-    }
-    if let Some((_, context)) = message.split_once("context=(") {
-        let context = context.split(')').next().unwrap_or_default();
-        for step in quoted(context) {
-            let next = format!("{place}/{}", escape(step));
-            if body.pointer(&next).is_none() {
-                break;
-            }
-            place = next;
         }
     }
     Some(place)
@@ -223,11 +213,25 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The keyword below a place that a message names in quotation marks; the place where there is none.
+/// The place below one that a message tells: by the steps of `context=(..)`, and by a keyword that stands
+/// in quotation marks.
 fn deeper(part: &str, message: &str, body: &Value) -> String {
-    let Some(at) = body.pointer(part) else { return part.to_owned() };
-    let below = quoted(message).find_map(|word| below(at, word));
-    below.map_or_else(|| part.to_owned(), |below| format!("{part}{below}"))
+    let (mut place, mut words) = (part.to_owned(), message);
+    if let Some((context, rest)) =
+        message.split_once("context=(").and_then(|(_, context)| context.split_once(')'))
+    {
+        words = rest;
+        for step in quoted(context) {
+            let next = format!("{place}/{}", escape(step));
+            if body.pointer(&next).is_none() {
+                break;
+            }
+            place = next;
+        }
+    }
+    let Some(at) = body.pointer(&place) else { return place };
+    let below = quoted(words).find_map(|word| below(at, word));
+    below.map_or_else(|| place.clone(), |below| format!("{place}{below}"))
 }
 
 /// The first member of this name, breadth first.

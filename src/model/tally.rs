@@ -126,7 +126,7 @@ impl Tally {
             let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
             let read = read.map(place);
             let read = read.each_ref().map(String::as_str);
-            self.count(event, &read, &[&place("output_tokens")]);
+            self.count(event, &read, &[place("output_tokens").as_str()]);
         }
         let place = if self.called { "/delta/partial_json" } else { "/delta/text" };
         text(event, place)

@@ -171,7 +171,7 @@ fn point(schema: &mut Value, mark: &str, is_own: &mut bool) {
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
-                    Value::String(target) if key == "$ref" && target == "#" => {
+                    Value::String(target) if key == "$ref" && target.as_str() == "#" => {
                         *is_own = true;
                         *target = format!("#/$defs/{mark}self");
                     }
