@@ -39,6 +39,17 @@ fn write(home: &Path, name: &str, text: &str) {
     std::fs::write(home.join("agents").join(name), text).unwrap();
 }
 
+/// The agents of some files, which must be right.
+pub(in crate::reason) fn agents(files: &[&str]) -> Agents {
+    let home = tempfile::tempdir().unwrap();
+    for (at, file) in files.iter().enumerate() {
+        write(home.path(), &format!("{at}.toml"), file);
+    }
+    let (agents, problems) = Agents::load(home.path());
+    assert!(problems.is_empty(), "{problems:?}");
+    agents
+}
+
 /// Place and message of what is wrong with a file, and whether it costs the agent.
 fn problems(text: &str) -> Vec<(String, String)> {
     let home = tempfile::tempdir().unwrap();
