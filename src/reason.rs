@@ -2,13 +2,11 @@
 //! with one end. A run calls tools through the pipeline and asks the memory at its desk, as its own
 //! caller and in no other way. Knows nothing of the wire.
 
+mod act;
 mod agent;
-mod asking;
 mod cache;
-mod closing;
 mod compare;
 mod config;
-mod context;
 mod drive;
 mod errand;
 mod error;
@@ -16,13 +14,16 @@ pub mod event;
 mod follow_up;
 mod going;
 mod judge;
+mod life;
 mod log;
 mod message;
 mod observe;
 mod output;
 mod plan;
+mod proof;
 mod prompt;
 mod recall;
+mod refusal;
 mod route;
 mod rules;
 mod run;
@@ -30,8 +31,9 @@ mod state;
 mod store;
 #[cfg(test)]
 mod tests;
-mod tools;
 mod telling;
+mod tongue;
+mod tools;
 mod turn;
 mod worked;
 
@@ -73,7 +75,7 @@ pub struct Place {
     /// The only way to the memory.
     pub desk: Desk,
     /// The models.
-    pub models: Arc<Models>,
+    pub models: Models,
     /// Where runs and their calls run; a drain waits for it.
     pub tasks: TaskTracker,
     /// Ends everything.
@@ -92,7 +94,7 @@ struct Inner {
     policies: PathBuf,
     pipeline: Arc<Pipeline>,
     desk: Desk,
-    models: Arc<Models>,
+    models: Models,
     tasks: TaskTracker,
     store: Store,
     contexts: contexts::Context,
@@ -101,6 +103,8 @@ struct Inner {
     cache: cache::Cache,
     /// The runs that are worked on.
     going: Mutex<HashMap<RunId, Arc<Going>>>,
+    /// Held while a run is taken up again.
+    turn: tokio::sync::Mutex<()>,
     /// No run begins or goes on any more once this is cancelled.
     closing: CancellationToken,
 }
@@ -108,7 +112,7 @@ struct Inner {
 impl Runs {
     /// Opens the store, reads rules and agents, and goes on with every run that had not ended.
     pub async fn open(place: Place) -> Result<Self, Error> {
-        closing::open(place).await
+        life::open(place).await
     }
 
     /// Reads rules and agents again. What is broken keeps its last good state, and the log says so.
