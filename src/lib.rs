@@ -22,6 +22,7 @@ pub mod screen;
 pub mod normalize;
 pub mod native;
 pub mod batch;
+pub mod evidence;
 pub mod ledger;
 pub mod memory;
 pub mod telemetry;

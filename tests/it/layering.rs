@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 19] = [
     "call",
     "pointer",
     "decimal",
@@ -21,6 +21,7 @@ const ROOMS: [&str; 18] = [
     "normalize",
     "native",
     "batch",
+    "evidence",
     "ledger",
     "memory",
 ];
