@@ -18,6 +18,7 @@ mod print;
 mod serve;
 mod token;
 mod tools;
+mod trace;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -61,6 +62,9 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Check the evidence of a run.
+    #[command(subcommand)]
+    Trace(trace::Traces),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -136,6 +140,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Trace(traces) => trace::run(&traces),
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

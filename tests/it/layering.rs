@@ -22,6 +22,7 @@ const ROOMS: [&str; 19] = [
     "native",
     "batch",
     "model",
+    "evidence",
     "ledger",
     "memory",
 ];
