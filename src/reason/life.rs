@@ -276,6 +276,12 @@ impl Inner {
         })
     }
 
+    /// Digest of all that an answer hangs on beside the memory.
+    pub(super) fn version(&self) -> String {
+        let snapshot = self.pipeline.snapshot();
+        hex::encode(crate::call::digest_of([&self.digest(), snapshot.policies.version()]))
+    }
+
     /// Digest of what is in force.
     fn digest(&self) -> String {
         let snapshot = self.pipeline.snapshot();
