@@ -5,6 +5,7 @@ pub mod proto;
 pub mod config;
 pub mod server;
 pub mod service;
+pub mod reason;
 pub mod pipeline;
 pub mod call;
 pub mod pointer;

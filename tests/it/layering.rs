@@ -25,7 +25,7 @@ const ROOMS: [&str; 18] = [
     "memory",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.
-const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
+const ABOVE: [&str; 6] = ["pipeline", "reason", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
 const FENCES: [(&str, &[&str]); 14] = [
     ("bollard", &["sandbox"]),
@@ -36,7 +36,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
     ("rten", &["memory"]),
-    ("rusqlite", &["ledger", "approval", "memory"]),
+    ("rusqlite", &["ledger", "approval", "memory", "reason"]),
     ("tokio_postgres", &["memory"]),
     ("deadpool_postgres", &["memory"]),
     ("geographiclib_rs", &["memory"]),

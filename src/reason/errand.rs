@@ -1,0 +1,42 @@
+//! One piece of work of a run, as the loop takes it: the whole question with all that its agent may
+//! use, or a task of a plan with the few things of its worker. What comes of it is an [`Outcome`].
+
+use std::collections::BTreeSet;
+
+use super::event::{Failure, Partial};
+use crate::evidence;
+
+/// What is to be found out, and with what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Errand {
+    /// The task of a plan; empty for the run itself. Its events bear it.
+    pub(super) task: String,
+    /// What is asked.
+    pub(super) question: String,
+    /// What is known before, each one text: results of other tasks, earlier questions.
+    pub(super) given: Vec<String>,
+    /// What the model is told of its part; empty for nothing.
+    pub(super) role: String,
+    /// The only tools that it may see, by name, or by the source that they are of with `.*` at the end;
+    /// `None` for all that the caller may use.
+    pub(super) tools: Option<BTreeSet<String>>,
+    /// Collections to look into; empty for all; none at all where `recalls` is false.
+    pub(super) collections: Vec<String>,
+    /// Whether it may look into the memory.
+    pub(super) recalls: bool,
+    /// The endpoint that is asked first, by its name; `None` for the role `reasoner`.
+    pub(super) model: Option<String>,
+    /// Questions to the model, at most.
+    pub(super) steps: u32,
+}
+
+/// What came of an errand.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Outcome {
+    /// An answer that holds, with the labels that it rests on.
+    Answered(evidence::Answer),
+    /// It was at a limit.
+    Partial(Partial),
+    /// There is none.
+    Failed(Failure),
+}

@@ -1,0 +1,1 @@
+//! Contradicting results, as evidence packs in; a ruling, and its record, out.

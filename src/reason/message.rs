@@ -1,0 +1,1 @@
+//! Messages between agents, and the check without which none travels on.
