@@ -14,6 +14,7 @@ mod errand;
 mod error;
 pub mod event;
 mod follow_up;
+mod front;
 mod going;
 mod judge;
 mod log;
@@ -54,6 +55,7 @@ pub use cache::Config as CacheConfig;
 pub use config::Config;
 pub use error::Error;
 pub use event::{Event, Kept};
+pub use front::{Front, FrontPlace, Standing, Unserved};
 pub use run::{Asked, Filter, Limits, RunId, State, Summary, Visitor};
 
 use going::Going;
