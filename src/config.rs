@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{admission, approval, ledger, memory, pipeline, sandbox, telemetry};
+use crate::{admission, approval, ledger, memory, model, pipeline, sandbox, telemetry};
 
 pub use claim::{Unclaimed, beside, claim};
 pub use stamp::{Look, Stamp};
@@ -35,6 +35,8 @@ pub struct Config {
     pub ledger: ledger::Config,
     /// What agents remember.
     pub memory: memory::Config,
+    /// The models that reason, and what may be spent on them.
+    pub models: model::Config,
     /// Logs and traces.
     pub telemetry: telemetry::Config,
 }
@@ -180,6 +182,7 @@ impl Config {
         config.approvals.place(&config.ledger.path);
         config.policies.place(&config.ledger.path);
         config.memory.place(&config.ledger.path);
+        config.models.place(&config.ledger.path);
         config.server.check(&config.admission.identity)?;
         Ok(config)
     }
@@ -214,6 +217,7 @@ impl Config {
             tls.client_ca = tls.client_ca.as_ref().map(|path| folder.join(path));
         }
         let named = named.into_iter().flatten().chain(self.memory.paths());
+        let named = named.chain(self.models.paths());
         for path in paths.into_iter().chain(named) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&*path);

@@ -23,6 +23,7 @@ pub mod screen;
 pub mod normalize;
 pub mod native;
 pub mod batch;
+pub mod model;
 pub mod ledger;
 pub mod memory;
 pub mod telemetry;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 19] = [
     "call",
     "pointer",
     "decimal",
@@ -21,6 +21,7 @@ const ROOMS: [&str; 18] = [
     "normalize",
     "native",
     "batch",
+    "model",
     "ledger",
     "memory",
 ];
@@ -36,7 +37,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
     ("rten", &["memory"]),
-    ("rusqlite", &["ledger", "approval", "memory", "reason"]),
+    ("rusqlite", &["ledger", "approval", "memory", "model", "reason"]),
     ("tokio_postgres", &["memory"]),
     ("deadpool_postgres", &["memory"]),
     ("geographiclib_rs", &["memory"]),
