@@ -223,21 +223,39 @@ impl Front {
         }
     }
 
-    /// What policies see of an agent.
-    fn crew(&self, _runs: &Runs, agent: &str) -> Result<Crew, Error> {
-        let models = &self.inner.place.models;
-        let models: BTreeSet<String> = models.roles.values().flatten().cloned().collect();
-        match agent {
-            "" | DEFAULT => {
-                let tools = BTreeSet::from(["*".to_owned()]);
-                Ok(Crew { agent: DEFAULT.to_owned(), tools, models })
+    /// What policies see of an agent: its own tools and models, and those of all whom it may give work.
+    fn crew(&self, runs: &Runs, agent: &str) -> Result<Crew, Error> {
+        let endpoints = |name: &str| endpoints(&self.inner.place.models, name);
+        let agents = runs.agents();
+        let Some(lead) = agents.get(if agent.is_empty() { DEFAULT } else { agent }) else {
+            if !matches!(agent, "" | DEFAULT) {
+                return Err(Error::Agent(agent.to_owned()));
             }
-            name => Err(Error::Agent(name.to_owned())),
+            let (tools, roles) = (BTreeSet::from(["*".to_owned()]), ["router", "reasoner", "judge"]);
+            let models = roles.into_iter().flat_map(endpoints).collect();
+            return Ok(Crew { agent: DEFAULT.to_owned(), tools, models });
+        };
+        let team = agents.team(lead).chain(agents.judge(lead)).chain([lead]);
+        let (mut tools, mut models) = (BTreeSet::new(), endpoints("router"));
+        for one in team {
+            tools.extend(one.tools.iter().cloned());
+            models.extend(endpoints(one.model()));
         }
+        Ok(Crew { agent: lead.name.clone(), tools, models })
     }
 
     fn ledger(&self) -> &Ledger {
         self.inner.place.pipeline.ledger()
+    }
+}
+
+/// The endpoints of a role, by its name; else the one of that name.
+fn endpoints(models: &model::Config, name: &str) -> BTreeSet<String> {
+    let role = models.roles.iter().find(|(role, _)| role.as_str() == name);
+    match role {
+        Some((_, endpoints)) => endpoints.iter().cloned().collect(),
+        None if models.endpoints.contains_key(name) => BTreeSet::from([name.to_owned()]),
+        None => BTreeSet::new(),
     }
 }
 
