@@ -113,7 +113,8 @@ pub(super) async fn follow(
             Ok(None) => return Err(Failed::answer(later("the stream has no end", &run, seq))),
             Err(status) => return Err(broken(&status, &run, seq)),
         };
-        (run.clone_from(&event.run_id), seq = event.seq);
+        run.clone_from(&event.run_id);
+        seq = event.seq;
         if manner.json {
             print::text(&event.json)?;
         } else if !manner.quiet {
