@@ -165,6 +165,11 @@ impl Runs {
         self.inner.store.list(&visitor.caller, filter).await
     }
 
+    /// Why no run can be started, and how one could; `None` where one can.
+    pub fn off(&self) -> Option<&'static str> {
+        self.inner.off()
+    }
+
     /// The agents that are declared.
     pub fn agents(&self) -> Arc<Agents> {
         self.inner.agents.load_full()
