@@ -94,8 +94,7 @@ impl Drive {
         let proof = Proof::of(kept, inner.config.confidence, earlier.clone())?;
         let (started, total, active) =
             log.story(|story| (story.started.clone(), story.total.clone(), story.active));
-        let visitor =
-            Visitor { caller: life::owner(&started), proof: started.proof.clone() };
+        let visitor = Visitor { caller: life::owner(&started), proof: started.proof.clone() };
         let purse = inner.purse(&started, &total);
         let wall = started.limits.wall().unwrap_or(inner.config.wall);
         let end = Instant::now() + wall.saturating_sub(active);
@@ -126,7 +125,7 @@ impl Drive {
     }
 
     /// The whole question as an errand.
-    fn errand(&self, routed: &Routed) -> Errand {
+    pub(super) fn errand(&self, routed: &Routed) -> Errand {
         let started = self.log.story(|story| story.started.clone());
         let steps = started.limits.steps.unwrap_or(self.inner.config.steps);
         Errand {
@@ -202,7 +201,8 @@ impl Drive {
             let code = code.to_owned();
             return Outcome::Failed(Failure { code, message, total: Spent::default() });
         }
-        let missing = vec![format!("an answer to: {}", self.log.story(|s| s.started.question.clone()))];
+        let missing =
+            vec![format!("an answer to: {}", self.log.story(|s| s.started.question.clone()))];
         let partial = proof.partial(&message, missing);
         Outcome::Partial(Partial {
             limit: limit.to_owned(),

@@ -23,7 +23,7 @@ pub struct Kept {
     pub run: RunId,
     /// Which question to the reasoning model it belongs to, from 1; 0 before the first.
     pub step: u32,
-    /// The task of a plan that it belongs to; empty for the run itself.
+    /// The task of a plan that it belongs to, or `rule` for what a rule reads; empty for the run itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
     /// What happened.

@@ -40,7 +40,8 @@ impl Drive {
             return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
         }
         if !self.inner.models.serves(Role::Router) {
-            let why = "no small model decides, so that memory and tools are both at hand".to_owned();
+            let why =
+                "no small model decides, so that memory and tools are both at hand".to_owned();
             return Ok(Routed { why, ..Routed::default() });
         }
         let prompt = self.routing();

@@ -43,9 +43,9 @@ impl Drive {
         let tools = self.toolset(errand);
         loop {
             self.open()?;
-            let next = self.log.story(|story| {
-                story.with(&errand.task, |thread| next(thread, errand.recalls))
-            });
+            let next = self
+                .log
+                .story(|story| story.with(&errand.task, |thread| next(thread, errand.recalls)));
             match next {
                 Next::Recall => Box::pin(self.recall(errand)).await?,
                 Next::Calls => Box::pin(self.act(errand, &tools)).await?,
