@@ -52,7 +52,7 @@ use crate::memory::{Desk, context as contexts};
 use crate::model::Models;
 use crate::pipeline::Pipeline;
 
-pub use agent::Agents;
+pub use agent::{Agents, Surroundings};
 pub use cache::{Config as CacheConfig, Served};
 pub use config::Config;
 pub use error::Error;
