@@ -62,9 +62,8 @@ fn grounds() -> Grounds {
 
 fn cases(messages: &[&Message]) -> Vec<Case> {
     let lead: Agent = toml::from_str(LEAD).unwrap();
-    let rules = [("rounding", "Figures are rounded."), ("transfer", "Transfers.")].map(|(id, words)| {
-        Law { id: id.to_owned(), description: words.to_owned() }
-    });
+    let rules = [("rounding", "Figures are rounded."), ("transfer", "Transfers.")]
+        .map(|(id, words)| Law { id: id.to_owned(), description: words.to_owned() });
     let grounds = grounds();
     let bench = Bench { lead: &lead, grounds: &grounds, rules: &rules, zone: &TimeZone::UTC };
     contradictions(messages, bench)
@@ -126,7 +125,8 @@ fn a_ruling_that_names_a_pack_and_its_evidence_holds() {
         (ruling("undecided", &[]).to_string(), None),
         (ruling("undecided", &["E1", "E2"]).to_string(), None),
     ] {
-        let ruling = read(&case, "judge", &text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
+        let ruling =
+            read(&case, "judge", &text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"));
         assert_eq!(ruling.upheld(), verdict, "{text}");
         let kept = serde_json::to_value(&ruling).unwrap();
         assert_eq!(serde_json::from_value::<Ruling>(kept).unwrap(), ruling);
@@ -180,7 +180,8 @@ fn the_schema_that_a_judge_is_given_takes_rulings_of_its_case_alone() {
 #[test]
 fn without_a_judge_the_first_declared_measure_that_differs_decides() {
     use crate::reason::agent::Settle::{Confidence, Coverage, Trust};
-    let (by_trust, by_coverage) = (By::Declared { settle: Trust }, By::Declared { settle: Coverage });
+    let (by_trust, by_coverage) =
+        (By::Declared { settle: Trust }, By::Declared { settle: Coverage });
     for (measures, settle, by, upheld) in [
         ([(80, 1.0), (60, 1.0)], vec![Trust, Coverage], by_trust.clone(), Some("history#1")),
         ([(60, 0.5), (60, 1.0)], vec![Trust, Coverage], by_coverage.clone(), Some("orders#1")),

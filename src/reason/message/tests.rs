@@ -92,7 +92,11 @@ fn grounds() -> Grounds {
     let mut question = item("Q", 100, Vec::new());
     question.source = Source::Question {};
     Grounds {
-        items: vec![question, item("E1", 80, facts), item("E2", 60, vec![fact("state", "open", "")])],
+        items: vec![
+            question,
+            item("E1", 80, facts),
+            item("E2", 60, vec![fact("state", "open", "")]),
+        ],
         steps: vec![step("S1", "E1", 0.95), step("S2", "E2", 0.3)],
     }
 }
@@ -123,14 +127,17 @@ impl Desk {
     }
 
     fn check(&self, report: &str, upheld: &[&Message]) -> Result<Checked, Vec<Refusal>> {
-        check(report, Office {
-            lead: &self.lead,
-            task: &self.task,
-            grounds: &self.grounds,
-            upheld,
-            constants: &Config::default(),
-            zone: &TimeZone::UTC,
-        })
+        check(
+            report,
+            Office {
+                lead: &self.lead,
+                task: &self.task,
+                grounds: &self.grounds,
+                upheld,
+                constants: &Config::default(),
+                zone: &TimeZone::UTC,
+            },
+        )
     }
 
     /// Code and place of each refusal of a report.
@@ -236,10 +243,25 @@ fn each_fault_of_a_report_has_its_code_and_its_place() {
         (&desk, one("evidence", json!("E1")), Reason::BadShape, "/messages/0/evidence"),
         (&desk, one("scope", json!("Q4")), Reason::BadShape, "/messages/0/scope"),
         (&desk, one("claim", json!(7)), Reason::BadShape, "/messages/0/claim"),
-        (&desk, report(&vec![stated("revenue", json!(1), &["E1"]); 25]), Reason::TooMany, "/messages"),
+        (
+            &desk,
+            report(&vec![stated("revenue", json!(1), &["E1"]); 25]),
+            Reason::TooMany,
+            "/messages",
+        ),
         (&desk, report(&[]), Reason::MissingClaim, "/messages"),
-        (&desk, report(&[stated("profit", json!(1), &["E1"])]), Reason::UnknownClaim, "/messages/0/claim"),
-        (&desk, report(&[stated("weight", json!(1), &["E1"])]), Reason::UnknownClaim, "/messages/0/claim"),
+        (
+            &desk,
+            report(&[stated("profit", json!(1), &["E1"])]),
+            Reason::UnknownClaim,
+            "/messages/0/claim",
+        ),
+        (
+            &desk,
+            report(&[stated("weight", json!(1), &["E1"])]),
+            Reason::UnknownClaim,
+            "/messages/0/claim",
+        ),
         (&desk, revenue(json!("much")), Reason::TypeMismatch, "/messages/0/value"),
         (&desk, revenue(json!(true)), Reason::TypeMismatch, "/messages/0/value"),
         (&desk, revenue(json!(null)), Reason::TypeMismatch, "/messages/0/value"),
@@ -247,18 +269,58 @@ fn each_fault_of_a_report_has_its_code_and_its_place() {
         (&desk, revenue(json!("1.200 or 1.300")), Reason::TypeMismatch, "/messages/0/value"),
         (&desk, one("unit", json!("USD")), Reason::TypeMismatch, "/messages/0/value"),
         (&desk, one("unit", json!("kg")), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("due"), report(&[stated("due", json!("soon"), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("due"), report(&[stated("due", json!("03/04/2026"), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("open"), report(&[stated("open", json!("maybe"), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("state"), report(&[stated("state", json!(7), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("parts"), report(&[stated("parts", json!("PX"), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
-        (&all("parts"), report(&[stated("parts", json!([{}]), &["E1"])]), Reason::TypeMismatch, "/messages/0/value"),
+        (
+            &all("due"),
+            report(&[stated("due", json!("soon"), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
+        (
+            &all("due"),
+            report(&[stated("due", json!("03/04/2026"), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
+        (
+            &all("open"),
+            report(&[stated("open", json!("maybe"), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
+        (
+            &all("state"),
+            report(&[stated("state", json!(7), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
+        (
+            &all("parts"),
+            report(&[stated("parts", json!("PX"), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
+        (
+            &all("parts"),
+            report(&[stated("parts", json!([{}]), &["E1"])]),
+            Reason::TypeMismatch,
+            "/messages/0/value",
+        ),
         (&desk, one("evidence", json!([])), Reason::MissingSource, "/messages/0/evidence"),
         (&desk, one("evidence", json!(["Q"])), Reason::MissingSource, "/messages/0/evidence"),
         (&desk, one("evidence", json!(["E9"])), Reason::UnknownEvidence, "/messages/0/evidence"),
-        (&desk, one("evidence", json!(["E1", "S9"])), Reason::UnknownEvidence, "/messages/0/evidence"),
+        (
+            &desk,
+            one("evidence", json!(["E1", "S9"])),
+            Reason::UnknownEvidence,
+            "/messages/0/evidence",
+        ),
         (&bare, good(), Reason::MissingScope, "/messages/0/scope"),
-        (&desk, one("scope", json!({ "quarter": "2027-Q1" })), Reason::OutOfScope, "/messages/0/scope"),
+        (
+            &desk,
+            one("scope", json!({ "quarter": "2027-Q1" })),
+            Reason::OutOfScope,
+            "/messages/0/scope",
+        ),
         (&strict, good(), Reason::ResultMismatch, "/result/n"),
         (&strict, good(), Reason::ResultMismatch, "/result"),
         (

@@ -282,7 +282,7 @@ impl Drive {
             recalls: !job.collections.is_empty(),
             collections: job.collections,
             // What a report cites is checked by the protocol of messages.
-            free: job.shape.is_some(),
+            shape: job.shape,
             model: agent.model.clone(),
             steps: agent.limits.steps.unwrap_or(most).min(most),
             ..Errand::default()

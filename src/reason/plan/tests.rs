@@ -128,7 +128,12 @@ fn each_fault_of_a_plan_has_its_code_its_place_and_words_to_mend_it() {
     for (text, code, place, words) in [
         ("[]".to_owned(), Reason::Unreadable, "", "no JSON object"),
         ("I would first find".to_owned(), Reason::Unreadable, "", "cannot be read"),
-        (format!("{{\"tasks\": \"{}\"}}", "a".repeat(300_000)), Reason::Unreadable, "", "at most 262144"),
+        (
+            format!("{{\"tasks\": \"{}\"}}", "a".repeat(300_000)),
+            Reason::Unreadable,
+            "",
+            "at most 262144",
+        ),
         ("{}".to_owned(), Reason::BadShape, "", "`tasks` is missing"),
         (with("/answer", Value::Null), Reason::BadShape, "", "`answer` is missing"),
         (with("/answer", json!(7)), Reason::BadShape, "/answer", "must be text"),
@@ -137,43 +142,157 @@ fn each_fault_of_a_plan_has_its_code_its_place_and_words_to_mend_it() {
         (with("/tasks/0", json!("find")), Reason::BadShape, "/tasks/0", "must be an object"),
         (with("/tasks/0/agent", Value::Null), Reason::BadShape, "/tasks/0", "`agent` is missing"),
         (with("/tasks/0/goal", json!(["a"])), Reason::BadShape, "/tasks/0/goal", "must be text"),
-        (with("/tasks/1/needs", json!("orders")), Reason::BadShape, "/tasks/1/needs", "array of texts"),
+        (
+            with("/tasks/1/needs", json!("orders")),
+            Reason::BadShape,
+            "/tasks/1/needs",
+            "array of texts",
+        ),
         (with("/tasks/1/needs/0", json!(1)), Reason::BadShape, "/tasks/1/needs/0", "must be text"),
         (with("/tasks/1/inputs", json!([])), Reason::BadShape, "/tasks/1/inputs", "an object"),
-        (with("/tasks/1/inputs/ids", json!("orders#/ids")), Reason::BadShape, "/tasks/1/inputs/ids", "\"from\""),
-        (with("/tasks/1/inputs/ids/from", Value::Null), Reason::BadShape, "/tasks/1/inputs/ids", "`from` is missing"),
-        (with("/tasks/0/output/schema", json!("any")), Reason::BadShape, "/tasks/0/output/schema", "JSON Schema"),
-        (with("/tasks/0/output/scope/quarter", json!([4])), Reason::BadShape, "/tasks/0/output/scope/quarter", "text"),
+        (
+            with("/tasks/1/inputs/ids", json!("orders#/ids")),
+            Reason::BadShape,
+            "/tasks/1/inputs/ids",
+            "\"from\"",
+        ),
+        (
+            with("/tasks/1/inputs/ids/from", Value::Null),
+            Reason::BadShape,
+            "/tasks/1/inputs/ids",
+            "`from` is missing",
+        ),
+        (
+            with("/tasks/0/output/schema", json!("any")),
+            Reason::BadShape,
+            "/tasks/0/output/schema",
+            "JSON Schema",
+        ),
+        (
+            with("/tasks/0/output/scope/quarter", json!([4])),
+            Reason::BadShape,
+            "/tasks/0/output/scope/quarter",
+            "text",
+        ),
         (with("/tasks", json!([])), Reason::NoTasks, "/tasks", "at least the one"),
         (many(9), Reason::TooManyTasks, "/tasks", "at most 8"),
         (with("/tasks/0/id", json!("find orders")), Reason::BadName, "/tasks/0/id", "is no id"),
-        (with("/tasks/1/inputs/a b", json!({"from": "orders"})), Reason::BadName, "/tasks/1/inputs/a b", "no name"),
-        (with("/tasks/1/id", json!("orders")), Reason::DuplicateId, "/tasks/1/id", "also the id of /tasks/0"),
+        (
+            with("/tasks/1/inputs/a b", json!({"from": "orders"})),
+            Reason::BadName,
+            "/tasks/1/inputs/a b",
+            "no name",
+        ),
+        (
+            with("/tasks/1/id", json!("orders")),
+            Reason::DuplicateId,
+            "/tasks/1/id",
+            "also the id of /tasks/0",
+        ),
         (with("/tasks/0/goal", json!(" \n")), Reason::EmptyGoal, "/tasks/0/goal", "is empty"),
         (with("/tasks/0/goal", json!(long)), Reason::LongGoal, "/tasks/0/goal", "4000"),
-        (with("/tasks/0/agent", json!("find-order")), Reason::UnknownAgent, "/tasks/0/agent", "did you mean `find-orders`"),
-        (with("/tasks/0/agent", json!("writer")), Reason::AgentNotAllowed, "/tasks/0/agent", "find-notes`, `find-orders`, `lead"),
-        (with("/tasks/0/agent", json!("judge")), Reason::AgentNotAllowed, "/tasks/0/agent", "takes no tasks"),
-        (with("/tasks/0/tools/0", json!("orders.lst")), Reason::UnknownTool, "/tasks/0/tools/0", "did you mean `orders.list`"),
-        (with("/tasks/0/tools/0", json!("mail.send")), Reason::ToolNotAllowed, "/tasks/0/tools/0", "leave it out"),
-        (with("/tasks/1/tools", json!(["orders.get"])), Reason::ToolNotAllowed, "/tasks/1/tools/0", "give the task to `find-orders`"),
-        (with("/tasks/1/needs", json!(["orders", "ordres"])), Reason::MissingDependency, "/tasks/1/needs/1", "did you mean `orders`"),
-        (with("/tasks/0/needs", json!(["sum"])), Reason::Cycle, "/tasks/0/needs", "orders → sum → orders"),
-        (with("/tasks/0/needs", json!(["orders"])), Reason::Cycle, "/tasks/0/needs", "orders → orders"),
-        (with("/answer", json!("orders")), Reason::UnreachableTask, "/tasks/1", "does not depend on `sum`"),
+        (
+            with("/tasks/0/agent", json!("find-order")),
+            Reason::UnknownAgent,
+            "/tasks/0/agent",
+            "did you mean `find-orders`",
+        ),
+        (
+            with("/tasks/0/agent", json!("writer")),
+            Reason::AgentNotAllowed,
+            "/tasks/0/agent",
+            "find-notes`, `find-orders`, `lead",
+        ),
+        (
+            with("/tasks/0/agent", json!("judge")),
+            Reason::AgentNotAllowed,
+            "/tasks/0/agent",
+            "takes no tasks",
+        ),
+        (
+            with("/tasks/0/tools/0", json!("orders.lst")),
+            Reason::UnknownTool,
+            "/tasks/0/tools/0",
+            "did you mean `orders.list`",
+        ),
+        (
+            with("/tasks/0/tools/0", json!("mail.send")),
+            Reason::ToolNotAllowed,
+            "/tasks/0/tools/0",
+            "leave it out",
+        ),
+        (
+            with("/tasks/1/tools", json!(["orders.get"])),
+            Reason::ToolNotAllowed,
+            "/tasks/1/tools/0",
+            "give the task to `find-orders`",
+        ),
+        (
+            with("/tasks/1/needs", json!(["orders", "ordres"])),
+            Reason::MissingDependency,
+            "/tasks/1/needs/1",
+            "did you mean `orders`",
+        ),
+        (
+            with("/tasks/0/needs", json!(["sum"])),
+            Reason::Cycle,
+            "/tasks/0/needs",
+            "orders → sum → orders",
+        ),
+        (
+            with("/tasks/0/needs", json!(["orders"])),
+            Reason::Cycle,
+            "/tasks/0/needs",
+            "orders → orders",
+        ),
+        (
+            with("/answer", json!("orders")),
+            Reason::UnreachableTask,
+            "/tasks/1",
+            "does not depend on `sum`",
+        ),
         (with("/answer", json!("total")), Reason::UnknownAnswer, "/answer", "`orders`"),
-        (with("/tasks/1/needs", json!([])), Reason::UnboundInput, "/tasks/1/inputs/ids/from", "add it there"),
-        (with("/tasks/1/inputs/ids/from", json!("ordres")), Reason::UnboundInput, "/tasks/1/inputs/ids/from", "no task has that id"),
+        (
+            with("/tasks/1/needs", json!([])),
+            Reason::UnboundInput,
+            "/tasks/1/inputs/ids/from",
+            "add it there",
+        ),
+        (
+            with("/tasks/1/inputs/ids/from", json!("ordres")),
+            Reason::UnboundInput,
+            "/tasks/1/inputs/ids/from",
+            "no task has that id",
+        ),
         (with("/tasks/1/inputs", json!({})), Reason::UnboundInput, "/tasks/1/goal", "has no `ids`"),
-        (with("/tasks/1/inputs/ids/place", json!("ids")), Reason::BadPlace, "/tasks/1/inputs/ids/place", "no JSON Pointer"),
-        (with("/tasks/0/output/schema", json!({"type": "string"})), Reason::BadPlace, "/tasks/1/inputs/ids/place", "no place"),
-        (with("/tasks/0/output/schema", json!({"type": 7})), Reason::BadSchema, "/tasks/0/output/schema", "cannot be used"),
-        (with("/tasks/0/output/claims/0", json!("revenu")), Reason::UnknownClaim, "/tasks/0/output/claims/0", "did you mean `revenue`"),
+        (
+            with("/tasks/1/inputs/ids/place", json!("ids")),
+            Reason::BadPlace,
+            "/tasks/1/inputs/ids/place",
+            "no JSON Pointer",
+        ),
+        (
+            with("/tasks/0/output/schema", json!({"type": "string"})),
+            Reason::BadPlace,
+            "/tasks/1/inputs/ids/place",
+            "no place",
+        ),
+        (
+            with("/tasks/0/output/schema", json!({"type": 7})),
+            Reason::BadSchema,
+            "/tasks/0/output/schema",
+            "cannot be used",
+        ),
+        (
+            with("/tasks/0/output/claims/0", json!("revenu")),
+            Reason::UnknownClaim,
+            "/tasks/0/output/claims/0",
+            "did you mean `revenue`",
+        ),
     ] {
         let found = refusals(&text);
-        let right = found
-            .iter()
-            .any(|(is, at, why)| *is == code && at == place && why.contains(words));
+        let right =
+            found.iter().any(|(is, at, why)| *is == code && at == place && why.contains(words));
         assert!(right, "{code} at {place}: {words}: {found:?}");
         for (_, at, why) in &found {
             assert!(!why.contains('\n') && why.len() < 1000, "{at}: {why}");
@@ -185,7 +304,8 @@ fn each_fault_of_a_plan_has_its_code_its_place_and_words_to_mend_it() {
 fn many(count: usize) -> String {
     let tasks: Vec<Value> = (0..count)
         .map(|at| {
-            let needs: Vec<String> = at.checked_sub(1).map(|one| format!("t{one}")).into_iter().collect();
+            let needs: Vec<String> =
+                at.checked_sub(1).map(|one| format!("t{one}")).into_iter().collect();
             json!({ "id": format!("t{at}"), "agent": "lead", "goal": "go on", "needs": needs })
         })
         .collect();
@@ -231,7 +351,8 @@ fn the_example_and_the_schema_that_a_model_is_given_are_right() {
     for text in [example, &good().to_string()] {
         assert_eq!(shape.check(&serde_json::from_str(text).unwrap()), []);
     }
-    let misfits = shape.check(&serde_json::from_str(&with("/tasks/0/agent", json!("judge"))).unwrap());
+    let misfits =
+        shape.check(&serde_json::from_str(&with("/tasks/0/agent", json!("judge"))).unwrap());
     assert_eq!(misfits.len(), 1, "{misfits:?}");
     for claim in ["`revenue` (number in EUR)", "Plan well.", "1 to 8 tasks"] {
         assert!(told.contains(claim), "{claim}: {told}");

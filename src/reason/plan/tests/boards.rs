@@ -69,7 +69,8 @@ fn what_needs_a_skipped_task_is_lost_with_its_reason() {
 fn reasons_are_kept_for_the_next_attempt() {
     let mut board = board();
     board.take("orders", Note::Begun { agent: "find-orders".to_owned(), attempt: 1 });
-    let refusals = vec![message::Refusal::new(message::Reason::MissingSource, "/messages/0", "cite")];
+    let refusals =
+        vec![message::Refusal::new(message::Reason::MissingSource, "/messages/0", "cite")];
     board.take("orders", Note::Refused { attempt: 1, refusals: refusals.clone() });
     board.take("orders", Note::Begun { agent: "find-orders".to_owned(), attempt: 2 });
     let standing = Standing::Begun { attempt: 2, refusals, is_on: true };

@@ -10,8 +10,8 @@ use super::*;
 use crate::evidence::Config;
 use crate::memory::Layer;
 use crate::reason::judge::{By, Ruling};
-use crate::reason::message::tests::{fact, item, step};
 use crate::reason::message::Grounds;
+use crate::reason::message::tests::{fact, item, step};
 
 /// Two workers that state the same, and a last task that needs both.
 fn forecast() -> Value {
@@ -190,7 +190,10 @@ fn a_worker_sees_its_own_tools_and_collections_and_what_it_is_given() {
     plan["tasks"][2]["inputs"] = json!({ "text": { "from": "orders", "place": "" } });
     let mut trip = Trip::new(&plan, crew(true, ""));
     let [history, orders] = trip.jobs.as_slice() else { panic!("{:?}", trip.jobs) };
-    assert_eq!((history.tools.len(), history.collections.as_slice()), (0, &["notes".to_owned()][..]));
+    assert_eq!(
+        (history.tools.len(), history.collections.as_slice()),
+        (0, &["notes".to_owned()][..])
+    );
     assert_eq!(orders.tools, BTreeSet::from(["orders.list".to_owned()]));
     assert!(orders.collections.is_empty() && orders.given.is_empty());
     assert!(orders.role.starts_with("Find orders.") && orders.role.contains("`revenue`"));
@@ -200,7 +203,10 @@ fn a_worker_sees_its_own_tools_and_collections_and_what_it_is_given() {
     assert!(answer.tools.is_empty() && answer.shape.is_none());
     let given = answer.given.join("\n");
     assert!(given.contains("history#1") && given.contains("orders#1"), "{given}");
-    assert!(given.contains("{\"input\":\"text\",\"from\":\"orders\",\"value\":\"found\"}"), "{given}");
+    assert!(
+        given.contains("{\"input\":\"text\",\"from\":\"orders\",\"value\":\"found\"}"),
+        "{given}"
+    );
 }
 
 #[test]
@@ -345,7 +351,8 @@ fn a_message_of_low_confidence_needs_one_that_says_the_same_or_a_judge() {
 #[test]
 fn the_answer_cannot_state_what_lost() {
     let mut plan = forecast();
-    plan["tasks"][2]["output"] = json!({ "claims": ["revenue"], "scope": { "quarter": "2026-Q4" } });
+    plan["tasks"][2]["output"] =
+        json!({ "claims": ["revenue"], "scope": { "quarter": "2026-Q4" } });
     let mut trip = Trip::new(&plan, crew(true, ""));
     trip.states("history", "100", "E1");
     trip.states("orders", "130", "E2");

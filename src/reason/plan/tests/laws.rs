@@ -39,7 +39,9 @@ fn graph() -> impl Strategy<Value = Plan> {
 fn shuffled() -> impl Strategy<Value = Plan> {
     graph().prop_flat_map(|plan| {
         let answer = plan.answer.clone();
-        Just(plan.tasks).prop_shuffle().prop_map(move |tasks| Plan { tasks, answer: answer.clone() })
+        Just(plan.tasks)
+            .prop_shuffle()
+            .prop_map(move |tasks| Plan { tasks, answer: answer.clone() })
     })
 }
 
