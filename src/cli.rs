@@ -15,6 +15,8 @@ mod native;
 mod offline;
 mod policy;
 mod print;
+mod run;
+mod runs;
 mod serve;
 mod token;
 mod tools;
@@ -61,6 +63,11 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Have a question answered: prints each step as it comes, and the answer.
+    Run(run::Options),
+    /// Your runs: list them, follow and go on with one, end one.
+    #[command(subcommand)]
+    Runs(runs::Runs),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -136,6 +143,8 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Run(options) => Box::pin(run::run(options)).await,
+        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

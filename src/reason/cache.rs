@@ -25,8 +25,8 @@ use crate::mask;
 use crate::memory::Recalled as Hits;
 
 pub use config::Config;
-pub use shelf::Served;
 pub(super) use setting::{Setting, Slot};
+pub use shelf::Served;
 pub(super) use shelf::{Hit, Shelf};
 pub(super) use worth::{Unfit, Used, Worth};
 
