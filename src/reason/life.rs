@@ -283,7 +283,7 @@ impl Inner {
     /// Digest of all that an answer hangs on beside the memory.
     pub(super) fn version(&self) -> String {
         let snapshot = self.pipeline.snapshot();
-        hex::encode(crate::call::digest_of([&self.digest(), snapshot.policies.version()]))
+        hex::encode(crate::call::digest_of([self.digest().as_str(), snapshot.policies.version()]))
     }
 
     /// Digest of what is in force.

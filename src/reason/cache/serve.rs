@@ -63,7 +63,8 @@ impl Drive {
         }
         let kind = if served.similarity.is_some() { "a nearly equal" } else { "an equal" };
         let why = format!("run {run} answered {kind} question {} ms ago", served.age_ms);
-        self.add("", Event::Routed(Routed { route: Route::Cache, why, ..Routed::default() })).await?;
+        self.add("", Event::Routed(Routed { route: Route::Cache, why, ..Routed::default() }))
+            .await?;
         for (task, event) in events {
             self.add(&task, event).await?;
         }
