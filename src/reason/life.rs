@@ -92,7 +92,7 @@ impl Inner {
     }
 
     /// Why there is nobody to answer; empty where there is.
-    fn off(&self) -> Option<&'static str> {
+    pub(super) fn off(&self) -> Option<&'static str> {
         match self.config.enabled {
             Some(false) => return Some("`reason.enabled` is false"),
             Some(true) => return None,
@@ -295,6 +295,12 @@ impl Inner {
             money: least.map(Money::amount),
             wall_ms: Some(asked.wall_ms.unwrap_or(wall).min(wall)),
         })
+    }
+
+    /// Digest of all that an answer hangs on beside the memory.
+    pub(super) fn version(&self) -> String {
+        let snapshot = self.pipeline.snapshot();
+        hex::encode(crate::call::digest_of([self.digest().as_str(), snapshot.policies.version()]))
     }
 
     /// Digest of what is in force.
