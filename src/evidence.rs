@@ -26,7 +26,7 @@ pub use compare::{Compared, Operator, Refused};
 pub use confidence::{Config, Formula};
 pub use draft::{Claim, Draft};
 pub use follow::{FollowUp, follow_up};
-pub use read::{Expect, Unread};
+pub use read::{Expect, Type, Unread, read};
 pub use refusal::{Reason, Refusal};
 pub use rule::{Rule, Rules};
 pub use schema::schema;

@@ -119,6 +119,7 @@ impl Drive {
         };
         let outcome = match routed.route {
             Route::Rule => self.by_rule(&routed.rule).await?,
+            Route::Plan => self.by_plan().await?,
             _ => self.work(&self.errand(&routed)).await?,
         };
         Ok(self.ended(outcome))
@@ -128,7 +129,7 @@ impl Drive {
     pub(super) fn errand(&self, routed: &Routed) -> Errand {
         let started = self.log.story(|story| story.started.clone());
         let steps = started.limits.steps.unwrap_or(self.inner.config.steps);
-        Errand {
+        self.within(Errand {
             question: self.question.clone(),
             given: self.earlier_words(),
             tools: matches!(routed.route, Route::Direct | Route::Memory).then(Vec::new),
@@ -138,7 +139,7 @@ impl Drive {
             free: routed.route == Route::Direct,
             steps,
             ..Errand::default()
-        }
+        })
     }
 
     /// The end of the run for what came of it.

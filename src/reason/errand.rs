@@ -28,6 +28,8 @@ pub(super) struct Errand {
     pub(super) free: bool,
     /// A role of the models or the name of an endpoint; `None` for the role `reasoner`.
     pub(super) model: Option<String>,
+    /// JSON Schema of the final answer, where it has to have more than words and evidence.
+    pub(super) shape: Option<serde_json::Value>,
     /// Questions to the model, at most.
     pub(super) steps: u32,
 }

@@ -106,7 +106,7 @@ pub(super) fn of(
         system,
         turns,
         tools: offers,
-        shape: (!errand.free).then(shape),
+        shape: (!errand.free).then(|| errand.shape.clone().unwrap_or_else(shape)),
         by: Some(drive.end()),
         ..Prompt::default()
     }

@@ -35,6 +35,10 @@ struct Verdict {
 impl Drive {
     /// How the question is answered.
     pub(super) async fn route(&self) -> Result<Routed, Halt> {
+        if self.lead().is_some() {
+            let why = "it was put to an orchestrator, which makes a plan".to_owned();
+            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
+        }
         if let Some(rule) = self.rule_for() {
             let why = "a declared rule is for this question".to_owned();
             return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
