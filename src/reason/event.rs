@@ -313,6 +313,9 @@ pub struct Told {
     pub message: Value,
     /// What the checker found; with any, the message did not travel on.
     pub refusals: Vec<String>,
+    /// What it states, as evidence for those after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<evidence::Item>,
 }
 
 /// A contradiction was settled.

@@ -6,6 +6,8 @@ mod board;
 mod carry;
 mod check;
 mod course;
+mod crew;
+mod make;
 mod read;
 #[cfg(test)]
 mod tests;
