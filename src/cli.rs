@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod client;
 mod doctor;
+mod eval;
 mod files;
 mod health;
 mod janitor;
@@ -61,6 +62,9 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Put suites of questions to a daemon, and compare what came of them.
+    #[command(subcommand)]
+    Eval(eval::Eval),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -136,6 +140,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),
