@@ -129,6 +129,10 @@ fn answer(checks: &mut Checks, wanted: &Answer, answer: &str) {
         let found = regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(answer));
         checks.hold(format!("regex `{pattern}`"), found, || format!("it is `{}`", short()));
     }
+    if let Some(most) = wanted.most {
+        let length = answer.chars().count();
+        checks.hold("answer's length", length <= most, || format!("it has {length} characters"));
+    }
     if let Some(schema) = &wanted.schema {
         let value = serde_json::from_str::<Value>(answer);
         let value = value.map_err(|error| format!("the answer is not JSON: {error}"));

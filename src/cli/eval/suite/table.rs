@@ -186,6 +186,9 @@ pub(in crate::cli::eval) struct Answer {
     /// A regular expression that is found in it.
     #[serde(default)]
     pub(in crate::cli::eval) regex: Option<String>,
+    /// Most characters of it.
+    #[serde(default)]
+    pub(in crate::cli::eval) most: Option<usize>,
     /// A JSON Schema that it fits; the answer is JSON then.
     #[serde(default)]
     pub(in crate::cli::eval) schema: Option<Value>,
