@@ -2,13 +2,11 @@
 //! with one end. A run calls tools through the pipeline and asks the memory at its desk, as its own
 //! caller and in no other way. Knows nothing of the wire.
 
+mod act;
 mod agent;
-mod asking;
 mod cache;
-mod closing;
 mod compare;
 mod config;
-mod context;
 mod drive;
 mod errand;
 mod error;
@@ -17,13 +15,16 @@ mod follow_up;
 mod front;
 mod going;
 mod judge;
+mod life;
 mod log;
 mod message;
 mod observe;
 mod output;
 mod plan;
+mod proof;
 mod prompt;
 mod recall;
+mod refusal;
 mod route;
 mod rules;
 mod run;
@@ -31,8 +32,9 @@ mod state;
 mod store;
 #[cfg(test)]
 mod tests;
-mod tools;
 mod telling;
+mod tongue;
+mod tools;
 mod turn;
 mod worked;
 
@@ -51,7 +53,7 @@ use crate::model::Models;
 use crate::pipeline::Pipeline;
 
 pub use agent::Agents;
-pub use cache::Config as CacheConfig;
+pub use cache::{Config as CacheConfig, Served};
 pub use config::Config;
 pub use error::Error;
 pub use event::{Event, Kept};
@@ -75,7 +77,7 @@ pub struct Place {
     /// The only way to the memory.
     pub desk: Desk,
     /// The models.
-    pub models: Arc<Models>,
+    pub models: Models,
     /// Where runs and their calls run; a drain waits for it.
     pub tasks: TaskTracker,
     /// Ends everything.
@@ -94,7 +96,7 @@ struct Inner {
     policies: PathBuf,
     pipeline: Arc<Pipeline>,
     desk: Desk,
-    models: Arc<Models>,
+    models: Models,
     tasks: TaskTracker,
     store: Store,
     contexts: contexts::Context,
@@ -103,6 +105,8 @@ struct Inner {
     cache: cache::Cache,
     /// The runs that are worked on.
     going: Mutex<HashMap<RunId, Arc<Going>>>,
+    /// Held while a run is taken up again.
+    turn: tokio::sync::Mutex<()>,
     /// No run begins or goes on any more once this is cancelled.
     closing: CancellationToken,
 }
@@ -110,7 +114,7 @@ struct Inner {
 impl Runs {
     /// Opens the store, reads rules and agents, and goes on with every run that had not ended.
     pub async fn open(place: Place) -> Result<Self, Error> {
-        closing::open(place).await
+        life::open(place).await
     }
 
     /// Reads rules and agents again. What is broken keeps its last good state, and the log says so.

@@ -11,6 +11,7 @@ mod reader;
 mod reference;
 mod repair;
 mod shallow;
+mod shape;
 mod store;
 mod terms;
 mod validator;
@@ -38,6 +39,7 @@ pub(crate) use wrapping::ENDS;
 
 pub(crate) use notation::translate as from_notation;
 pub(crate) use repair::loosely;
+pub(crate) use shape::Shape;
 use store::Slot;
 use terms::own;
 pub(crate) use terms::own_terms;

@@ -12,6 +12,7 @@ mod names;
 mod patterns;
 mod plan;
 mod restore;
+mod shape;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use names::Keys;
 pub use names::exported_name;
 pub(super) use names::{DOT, is_marked};
 pub use plan::Plans;
+pub use shape::Shape;
 
 /// Longest description of a tool that `OpenAI` takes, in characters.
 const MAX_DESCRIPTION: usize = 1024;
@@ -59,8 +61,12 @@ pub struct Loss {
 
 /// Describes a tool in a dialect. The same tool gives the same bytes, whatever was exported before.
 pub fn export(tool: &Tool, dialect: Dialect) -> Export {
-    let name = exported_name(&tool.name, dialect).into_owned();
-    let root = &tool.input_schema;
+    define((&tool.name, &tool.description), &tool.input_schema, dialect)
+}
+
+/// As [`export`], for a name, a description and a schema that are no tool of a catalog.
+pub fn define((own, description): (&str, &str), root: &Value, dialect: Dialect) -> Export {
+    let name = exported_name(own, dialect).into_owned();
     // Most tools that are told are never called, so no plan is made and kept for them.
     let keys = &Keys::of_schema(root, dialect);
     let mut told = Vec::new();
@@ -78,7 +84,7 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
             } else {
                 let (schema, mut losses) = copy::copy(root, dialect, keys);
                 let named = |loss: Loss| Loss {
-                    message: format!("`{}` {}", tool.name, loss.message),
+                    message: format!("`{own}` {}", loss.message),
                     ..loss
                 };
                 losses.extend(against.into_iter().map(named));
@@ -90,7 +96,7 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
             (Some(schema), None, losses)
         }
     };
-    let mut description = text::describe(&tool.description, &told);
+    let mut description = text::describe(description, &told);
     if matches!(dialect, Dialect::Openai | Dialect::OpenaiStrict)
         && description.chars().count() > MAX_DESCRIPTION
     {

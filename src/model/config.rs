@@ -66,8 +66,8 @@ pub struct Endpoint {
     /// How long one attempt may take in all; default 60 s.
     #[serde(with = "duration", default = "timeout")]
     pub timeout: Duration,
-    /// How long it may be silent before the first byte of its answer; default 30 s. Without `stream`
-    /// only `timeout` counts.
+    /// How long it may be silent, before the first piece of its answer and between two; default 30 s.
+    /// Without `stream` only `timeout` counts.
     #[serde(with = "duration", default = "first_token_timeout")]
     pub first_token_timeout: Duration,
     /// Further attempts where what is wrong may pass; default 2.
@@ -79,7 +79,8 @@ pub struct Endpoint {
     /// Whether it answers in pieces; default true.
     #[serde(default = "stream")]
     pub stream: bool,
-    /// In which dialect it is told of tools; default the one of its provider.
+    /// In which dialect it is told of tools and of shapes; default the one of its provider.
+    /// `openai-strict` binds a model of `OpenAI` itself by strict mode.
     #[serde(default)]
     pub dialect: Option<Dialect>,
     /// Price of a million tokens that it reads, as decimal text; default 0.

@@ -154,7 +154,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why there is no answer. Nothing in it holds a key or a text of the prompt.
+/// Why there is no answer. Nothing in it holds a key; what endpoints say in it is masked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
     /// What is left is not enough.
@@ -164,7 +164,7 @@ pub enum Failed {
         limit: Limit,
         /// What is left of it.
         left: String,
-        /// What the cheapest attempt needs.
+        /// What the last attempt would have needed at least.
         needed: String,
         /// What was tried before.
         tried: Vec<Tried>,

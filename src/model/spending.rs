@@ -149,7 +149,7 @@ impl Spending {
         }
     }
 
-    fn flush(&self) -> Option<impl FnOnce() + Send + 'static> {
+    fn flush(&self) -> Option<impl FnOnce() + Send + use<>> {
         let (store, days) = (Arc::clone(self.store.as_ref()?), Arc::clone(&self.days));
         let currency = self.currency;
         Some(move || {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Layer;
 
 pub use lint::Surroundings;
+pub(in crate::reason) use lint::hint;
 
 /// The agents of a policies folder. Immutable: a reload makes a new one.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,24 +1,78 @@
-//! Answers to equal and nearly equal questions, for some minutes; never to questions about now.
+//! What was found for a question a moment ago: how it was routed, what the memory gave, what was
+//! answered. The question in its setting in, what was kept for an equal or a nearly equal one out,
+//! with its age. Never of a question about now. Permits nothing: the caller is part of the setting.
+//!
+//! Nearly equal are two questions that differ in no number, unit, date, name, negation or word with a
+//! meaning of its own, nor in their order, and that the embedder finds as similar as one and the same
+//! question in two wordings. Without an embedder only equal ones are.
 
-use std::time::Duration;
+mod alike;
+mod config;
+mod lexer;
+mod now;
+mod setting;
+mod shelf;
+mod words;
+mod worth;
+#[cfg(test)]
+mod tests;
 
-use serde::{Deserialize, Serialize};
+use super::RunId;
+use super::event::{Event, Recalled, Routed};
+use crate::mask;
 
-use crate::config::duration;
+pub use config::Config;
+pub use shelf::Served;
+pub(super) use setting::{Setting, Slot};
+pub(super) use shelf::{Hit, Shelf};
+pub(super) use worth::{Unfit, Used, Worth};
 
-/// What is kept, and how long: the table `reason.cache`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// How long an answer is given again; default 5 min, at most 10 min; 0 for never.
-    #[serde(with = "duration")]
-    pub ttl: Duration,
-    /// Answers that are kept, at most; default 1000.
-    pub entries: u64,
+/// What was found, by kind. All of it is in memory, and gone with the daemon.
+#[derive(Debug)]
+pub(super) struct Cache {
+    config: Config,
+    /// How questions were routed. Their setting needs no standing of the memory.
+    pub(super) routings: Shelf<Routed>,
+    /// What the memory gave.
+    pub(super) recalls: Shelf<Recalled>,
+    /// What was answered.
+    pub(super) answers: Shelf<Replay>,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self { ttl: Duration::from_secs(300), entries: 1000 }
+/// An answer as another run can give it again: told anew in their order, these events make a trace that
+/// holds, since what is cited stands in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Replay {
+    /// The run that found it.
+    pub(super) run: RunId,
+    /// What was recalled and observed, the steps, and the answer.
+    pub(super) events: Vec<Event>,
+}
+
+impl Cache {
+    /// An empty one.
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            routings: Shelf::new("routing", config),
+            recalls: Shelf::new("recall", config),
+            answers: Shelf::new("answer", config),
+            config: config.clone(),
+        }
+    }
+
+    /// Where what is found for a question, as it came, is kept; `None` where nothing is: for a question
+    /// about now, for one with something sensitive in it, and where the time to live is zero.
+    pub(super) fn slot(&self, setting: &Setting<'_>, question: &str) -> Option<Slot> {
+        // Two questions that were masked look equal.
+        let sensitive = mask::text(question) != question || question.contains(mask::MASK);
+        if self.config.ttl.is_zero() || sensitive || now::asked(question, &self.config.now) {
+            return None;
+        }
+        Some(setting.slot(question))
+    }
+
+    /// How long what is found is kept, at most.
+    pub(super) const fn ttl(&self) -> std::time::Duration {
+        self.config.ttl
     }
 }

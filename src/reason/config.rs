@@ -36,6 +36,8 @@ pub struct Config {
     pub recalled: usize,
     /// Calls of one turn that run at once; default 8.
     pub parallel: usize,
+    /// Zone in which days begin, as `Asia/Shanghai`; default `UTC`.
+    pub time_zone: String,
     /// Runs of all callers at once; one more is refused. Default 1000.
     pub running: u32,
     /// Runs of one caller at once; default 250.
@@ -62,6 +64,7 @@ impl Default for Config {
             tools: 12,
             recalled: 8,
             parallel: 8,
+            time_zone: "UTC".to_owned(),
             running: 1000,
             running_per_caller: 250,
             keep_days: 30,
@@ -85,6 +88,12 @@ impl Config {
         }
         if self.observation < 32 {
             return wrong("reason.observation", "must be 32 tokens or more");
+        }
+        if jiff::tz::TimeZone::get(&self.time_zone).is_err() {
+            return wrong("reason.time_zone", "is no zone: write one as `Asia/Shanghai`");
+        }
+        if let Some((key, reason)) = self.cache.wrong() {
+            return wrong(key, reason);
         }
         if self.parallel == 0 {
             return wrong("reason.parallel", "is 0, so that no call could run: give 1 or more");

@@ -1,8 +1,6 @@
 //! One piece of work of a run, as the loop takes it: the whole question with all that its agent may
 //! use, or a task of a plan with the few things of its worker. What comes of it is an [`Outcome`].
 
-use std::collections::BTreeSet;
-
 use super::event::{Failure, Partial};
 use crate::evidence;
 
@@ -13,18 +11,22 @@ pub(super) struct Errand {
     pub(super) task: String,
     /// What is asked.
     pub(super) question: String,
+    /// The same as the memory is asked it; empty for as it is.
+    pub(super) asks: String,
     /// What is known before, each one text: results of other tasks, earlier questions.
     pub(super) given: Vec<String>,
     /// What the model is told of its part; empty for nothing.
     pub(super) role: String,
-    /// The only tools that it may see, by name, or by the source that they are of with `.*` at the end;
-    /// `None` for all that the caller may use.
-    pub(super) tools: Option<BTreeSet<String>>,
-    /// Collections to look into; empty for all; none at all where `recalls` is false.
+    /// The only tools that it may see: names, with `*` for any run of characters; `None` for all that
+    /// the caller may use.
+    pub(super) tools: Option<Vec<String>>,
+    /// Collections to look into; empty for all.
     pub(super) collections: Vec<String>,
-    /// Whether it may look into the memory.
+    /// Whether it may look into the memory at all.
     pub(super) recalls: bool,
-    /// The endpoint that is asked first, by its name; `None` for the role `reasoner`.
+    /// Whether its answer may be without evidence, as that to small talk is.
+    pub(super) free: bool,
+    /// A role of the models or the name of an endpoint; `None` for the role `reasoner`.
     pub(super) model: Option<String>,
     /// Questions to the model, at most.
     pub(super) steps: u32,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Limits, RunId};
-use crate::call::Taint;
+use crate::call::{Dialect, Taint};
 use crate::evidence;
-use crate::model::Tried;
+use crate::model::{Own, Tried};
 
 /// One event of a run, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +84,8 @@ pub struct Started {
     pub previous: Option<RunId>,
     /// The date that is asked about, as the caller wrote it; empty for now.
     pub as_of: String,
+    /// Zone in which its days begin.
+    pub time_zone: String,
     /// Collections to look into; empty for all.
     pub collections: Vec<String>,
     /// The limits that hold, each set.
@@ -191,8 +193,14 @@ pub struct Thought {
     pub calls: Vec<Wanted>,
     /// Its final answer, where it gave one, as it wrote it.
     pub answer: Option<Value>,
+    /// What of it could not be read, one line each; the model is asked again.
+    pub unread: Vec<String>,
     /// What was mended in it; one line each.
     pub remarks: Vec<String>,
+    /// In which dialect it was told of the tools, and so writes their names.
+    pub dialect: Option<Dialect>,
+    /// The message in its provider's own form.
+    pub own: Option<Own>,
     /// What it took.
     pub spent: Spent,
 }
@@ -207,6 +215,8 @@ pub struct Wanted {
     pub name: String,
     /// The arguments as JSON text, as the model wrote them.
     pub arguments: String,
+    /// How it stood in the message: empty for a function, `legacy` or `custom`.
+    pub kind: String,
     /// Whether it stood in the text, so that its result has to stand in a text too.
     pub spoken: bool,
     /// Why it may not run.
@@ -321,8 +331,7 @@ pub struct Resumed {
 }
 
 /// What is known at a limit.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     /// The limit: `steps`, `tokens`, `money`, `time`, or `model` where no model's answer held.
     pub limit: String,
@@ -335,15 +344,16 @@ pub struct Partial {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
     /// The answer with what it rests on.
     pub answer: evidence::Answer,
     /// Summaries for the next question.
     pub follow_ups: Vec<evidence::Summary>,
-    /// Whether it is that of an equal question.
+    /// Whether it is that of an equal or nearly equal question.
     pub cached: bool,
+    /// How it comes that it is; `None` unless it is.
+    pub served: Option<Served>,
     /// Of the whole run.
     pub total: Spent,
 }

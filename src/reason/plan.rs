@@ -3,7 +3,9 @@
 
 mod ask;
 mod board;
+mod carry;
 mod check;
+mod course;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ use super::agent::{Agent, Agents};
 use super::refusal;
 
 pub use board::{Board, Ended, Note, Skipped, Standing};
+pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
 
 /// Times that a refused plan is made again.
 pub const AGAIN: usize = 2;

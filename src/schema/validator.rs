@@ -229,7 +229,7 @@ fn options<'r>() -> jsonschema::ValidationOptions<'r> {
 }
 
 /// Compiles `schema`; `rewritten` receives the form that was compiled when it is another.
-fn compile(schema: &Value, rewritten: &mut Option<Value>) -> Result<Validator, String> {
+pub(super) fn compile(schema: &Value, rewritten: &mut Option<Value>) -> Result<Validator, String> {
     if deeper_than(schema, MAX_SCHEMA_DEPTH) {
         return Err(format!("it is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
     }

@@ -73,8 +73,10 @@ pub enum Standing {
     Begun {
         /// Which time, from 1.
         attempt: u32,
-        /// Why what it gave before was refused.
+        /// Why what it gave was refused, this time or the one before.
         refusals: Vec<Refusal>,
+        /// Whether an agent is at it; false once what it gave was refused.
+        is_on: bool,
     },
     /// It ended.
     Ended(Ended),
@@ -111,10 +113,14 @@ impl Board {
         }
         *standing = match (note, &*standing) {
             (Note::Begun { attempt, .. }, Standing::Begun { refusals, .. }) => {
-                Standing::Begun { attempt, refusals: refusals.clone() }
+                Standing::Begun { attempt, refusals: refusals.clone(), is_on: true }
             }
-            (Note::Begun { attempt, .. }, _) => Standing::Begun { attempt, refusals: Vec::new() },
-            (Note::Refused { attempt, refusals }, _) => Standing::Begun { attempt, refusals },
+            (Note::Begun { attempt, .. }, _) => {
+                Standing::Begun { attempt, refusals: Vec::new(), is_on: true }
+            }
+            (Note::Refused { attempt, refusals }, _) => {
+                Standing::Begun { attempt, refusals, is_on: false }
+            }
             (Note::Ended(ended), _) => Standing::Ended(ended),
             (Note::Skipped(skipped), _) => Standing::Skipped(skipped),
         };
