@@ -16,6 +16,8 @@ mod native;
 mod offline;
 mod policy;
 mod print;
+mod run;
+mod runs;
 mod serve;
 mod token;
 mod tools;
@@ -62,6 +64,11 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Have a question answered: prints each step as it comes, and the answer.
+    Run(run::Options),
+    /// Your runs: list them, follow and go on with one, end one.
+    #[command(subcommand)]
+    Runs(runs::Runs),
     /// Put suites of questions to a daemon, and compare what came of them.
     #[command(subcommand)]
     Eval(eval::Eval),
@@ -140,6 +147,8 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Run(options) => Box::pin(run::run(options)).await,
+        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,

@@ -36,8 +36,8 @@ pub(super) fn start(
 
 /// The service, for one listener.
 pub(super) fn service(daemon: &Daemon) -> Reasons {
-    let (pipeline, front) = (Arc::clone(&daemon.pipeline), daemon.front.clone());
-    Reasons::new(pipeline, front, daemon.calls.clone(), daemon.stop.clone())
+    let parts = (Arc::clone(&daemon.pipeline), daemon.front.clone());
+    Reasons::new(parts, (daemon.calls.clone(), daemon.tasks.clone()), daemon.stop.clone())
 }
 
 /// Follows the standing of the runs in a task of the daemon.

@@ -29,9 +29,9 @@ impl Form {
     /// The path that every request begins with.
     pub(super) const fn base(self) -> &'static str {
         match self {
-            Self::Openai | Self::Anthropic => "/v1",
+            Self::Openai => "/v1",
             Self::Gemini => "/v1beta",
-            Self::Ollama => "",
+            Self::Anthropic | Self::Ollama => "",
         }
     }
 
