@@ -64,12 +64,13 @@ impl Bed {
         let endpoint = |name: &str| {
             format!(
                 "[models.endpoints.{name}]\nprovider = \"openai\"\nurl = \"http://{listen}/v1\"\n\
-                 model = \"{name}\"\nform = \"native\"\nretries = 0\n"
+                 model = \"{name}\"\nform = \"native\"\nretries = 0\n\
+                 context = 20000\n"
             )
         };
         let config = format!(
             "[admission.identity]\ntokens = \"tokens.toml\"\n[memory.embedder]\nkind = \"none\"\n\
-             {}{}[models.roles]\nreasoner = [\"reasoner\"]\njudge = [\"judge\"]\n",
+             [reason]\ncontext = 16000\ntools = 32\n{}{}[models.roles]\nreasoner = [\"reasoner\"]\njudge = [\"judge\"]\n",
             endpoint("reasoner"),
             endpoint("judge")
         );

@@ -179,6 +179,9 @@ fn came(after: &[Made], made: &[(String, Value)]) -> Result<(), String> {
 }
 
 fn filled(line: &Line, ask: &Ask) -> Result<Said, String> {
+    if line.raw {
+        return Ok(Said { text: line.words(), calls: line.calls.clone() });
+    }
     let words = match &line.last {
         Some(last) => json!({ "final": fill(last, &ask.told)? }).to_string(),
         None => match fill(&Value::from(line.words()), &ask.told)? {

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio_stream::StreamExt;
 use tonic::{Request, Status};
 
@@ -13,6 +12,7 @@ use super::seen::Seen;
 use super::suite::{Ended, Turn};
 use crate::cli::Failed;
 use crate::cli::client::{Reasons, told};
+use crate::evidence::{self, Trace};
 use crate::proto::reason::{self as proto, run_event::Event};
 
 /// What a label of a run stands for.
@@ -175,10 +175,11 @@ async fn finish(client: &mut Reasons, seen: &mut Seen) -> Result<(), Failed> {
     }
     let asked = proto::GetTraceRequest { run_id: seen.run.clone() };
     let trace = client.get_trace(asked).await.map_err(|status| told(&status))?.into_inner();
-    let trace: Value = serde_json::from_str(&trace.trace_json)
+    let trace: Trace = serde_json::from_str(&trace.trace_json)
         .map_err(|error| Failed::answer(format!("the trace of {}: {error}", seen.run)))?;
+    seen.refusals = evidence::check(&trace).iter().map(ToString::to_string).collect();
     if let Some((.., holds)) = &mut seen.decision {
-        *holds = trace.pointer("/answer/decision/holds").and_then(Value::as_bool);
+        *holds = trace.answer.and_then(|answer| answer.decision).map(|decision| decision.holds);
     }
     Ok(())
 }

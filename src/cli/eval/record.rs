@@ -96,6 +96,7 @@ impl Recorder {
             ),
             text: said.text,
             calls,
+            raw: true,
             ..Line::default()
         }
     }

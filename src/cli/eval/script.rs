@@ -51,6 +51,9 @@ pub(super) struct Line {
     /// A text that is said so many times over; for answers beyond all measure.
     #[serde(default, skip_serializing_if = "is_one")]
     pub(super) times: Times,
+    /// It is said as it stands: braces are braces. A recorder sets it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) raw: bool,
     /// Asked any number of times, it answers the same.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) again: bool,

@@ -103,3 +103,11 @@ async fn the_first_answer_that_fits_is_given_and_one_may_be_given_again() {
     assert_eq!(said, ["two", "one", "more", "more"]);
     assert_eq!(stand.player.end().left, 0);
 }
+
+#[tokio::test]
+async fn braces_of_a_recorded_answer_stay() {
+    let stand = stand().await;
+    stand.begin(json!([{ "text": "{{cite:x}}", "raw": true }]));
+    let (_, body) = stand.ask(&asked("Where is it?")).await;
+    assert_eq!(native::read(Provider::OpenaiChat, &body).unwrap().text, "{{cite:x}}");
+}

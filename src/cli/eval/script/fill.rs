@@ -53,9 +53,10 @@ fn look(asked: &str, told: &str) -> Result<String, String> {
     }
 }
 
-/// The label (E1, E2 and so on) that stands last before the first place with `text`.
+/// The label (E1, E2 and so on) of the evidence in which `text` stands first: the last one that is given out
+/// before it, as `evidence=E1` or `"evidence":"E1"`.
 fn cite(text: &str, told: &str) -> Option<String> {
     let (before, _) = told.split_once(text)?;
-    let label = Regex::new(r"\b(E[1-9][0-9]{0,3})\b").ok()?;
+    let label = Regex::new(r#"evidence"?\s*[=:]\s*\[?"?(E[1-9][0-9]{0,3})\b"#).ok()?;
     label.captures_iter(before).last()?.get(1).map(|label| label.as_str().to_owned())
 }

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-const TOLD: &str = "E1 the gland bolts take 22 N·m\nE2 order ORD-10036 is packed, ORD-10037 too\nSE3 E12 last";
+const TOLD: &str = "labels: E1, E2. evidence=E1 layer=curated the gland bolts take 22 N·m of E9\n\
+    {\"evidence\":\"E2\",\"data\":\"order ORD-10036 is packed, ORD-10037 too\"}\n{\"evidence\":[\"E12\"]} last";
 
 #[test]
 fn braces_are_filled_from_what_the_model_was_told() {
@@ -28,7 +29,7 @@ fn what_cannot_be_filled_is_said() {
         assert!(why.contains(part), "{text}: {why}");
     }
     // A label that stands behind its text is not its label.
-    assert!(fill(&json!("{{cite:E1 the}}"), TOLD).is_err());
+    assert!(fill(&json!("{{cite:labels}}"), TOLD).is_err());
 }
 
 #[test]
