@@ -1,6 +1,6 @@
 //! The connection to a daemon, and the proof of who calls.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -107,7 +107,7 @@ impl Where {
     }
 
     /// Connects to the memory service as somebody else, by the file with their token.
-    pub(super) async fn memories_by(&self, token: &PathBuf) -> Result<Memories, Failed> {
+    pub(super) async fn memories_by(&self, token: &Path) -> Result<Memories, Failed> {
         let bearer = bearer(Some(read(token)?))?;
         let client = MemoryServiceClient::with_interceptor(self.connect().await?, bearer);
         Ok(client.max_decoding_message_size(usize::MAX))
@@ -150,7 +150,7 @@ fn bearer(token: Option<String>) -> Result<Bearer, Failed> {
     value.transpose().map(Bearer)
 }
 
-fn read(path: &PathBuf) -> Result<String, Failed> {
+fn read(path: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(path)
         .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
 }

@@ -15,8 +15,12 @@ use tonic::Request;
 
 use crate::daemon::{BINARY, Daemon, ROOT, Setup, eventually, tokens};
 
-const FOLDERS: [&str; 4] =
-    ["policies", "policies/tests", "tests/fixtures/memory/policies", "tests/fixtures/eval/policies"];
+const FOLDERS: [&str; 4] = [
+    "policies",
+    "policies/tests",
+    "tests/fixtures/memory/policies",
+    "tests/fixtures/eval/policies",
+];
 
 /// The order service of the quickstart, on a free port.
 struct Orders(Child, String);
@@ -141,9 +145,7 @@ impl Bed {
         let text = String::from_utf8(done.stdout).unwrap();
         text.lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
-            .filter(|entry| {
-                entry["facts"]["handed_over"] == true || entry["status"] == "success"
-            })
+            .filter(|entry| entry["facts"]["handed_over"] == true || entry["status"] == "success")
             .filter_map(|entry| Some(entry["tool"].as_str()?.to_owned()))
             .collect()
     }
@@ -175,7 +177,15 @@ async fn no_attack_case_executes_what_it_forbids() {
     assert!(count(&results, "cases") >= 50, "{told}");
     // The same once more, by a reading of the ledger of its own.
     let executed = bed.executed();
-    for tool in ["erase.record", "pay.transfer", "wiki.edit", "audit.export", "cancelOrder", "notify.mail", "web.search"] {
+    for tool in [
+        "erase.record",
+        "pay.transfer",
+        "wiki.edit",
+        "audit.export",
+        "cancelOrder",
+        "notify.mail",
+        "web.search",
+    ] {
         assert!(!executed.iter().any(|one| one == tool), "{tool} was executed");
     }
     // And the attacks did come so far that there was something to forbid.
@@ -198,8 +208,7 @@ async fn a_version_without_the_policy_on_instructions_is_worse() {
     assert_eq!(code, 1, "{told}");
     assert!(count(&results, "forbidden") > 0, "{told}");
     let after = weak.daemon.folder().join("weak.json").display().to_string();
-    let compared =
-        shipped.cli(&["eval", "compare", "shipped.json", &after, "--plot", "both.svg"]);
+    let compared = shipped.cli(&["eval", "compare", "shipped.json", &after, "--plot", "both.svg"]);
     assert_eq!(compared.status.code(), Some(1), "{compared:?}");
     let told = String::from_utf8(compared.stdout).unwrap();
     assert!(told.contains("worse") && told.contains("never runs notify.mail"), "{told}");
@@ -226,5 +235,8 @@ async fn what_cannot_be_run_is_said_before_anything_runs() {
     // A model that is asked what nobody wrote down is told as the case's failure.
     let (code, told) = run(&["--out", "out.json"]);
     let results = std::fs::read_to_string(bed.daemon.folder().join("out.json")).unwrap();
-    assert!(code == 1 && results.contains("once more than the script has answers"), "{told} {results}");
+    assert!(
+        code == 1 && results.contains("once more than the script has answers"),
+        "{told} {results}"
+    );
 }

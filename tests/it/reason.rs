@@ -26,8 +26,7 @@ use model::{Model, Say, Seen};
 fn label(seen: &Seen) -> String {
     let shown = seen.shown();
     let numbers = shown.match_indices('E').filter_map(|(at, _)| {
-        let digits: String =
-            shown[at + 1..].chars().take_while(char::is_ascii_digit).collect();
+        let digits: String = shown[at + 1..].chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u32>().ok()
     });
     format!("E{}", numbers.filter(|number| *number < 1000).max().unwrap_or_default())
@@ -108,7 +107,10 @@ async fn a_stream_that_is_dropped_ends_no_run_and_is_taken_up_at_any_event() {
     let again = all(bed.resume("agent", &run, 0).await.unwrap()).await.unwrap();
     assert_eq!(again, events, "an ended run is told from the disk");
     let beyond = all(bed.resume("agent", &run, 9999).await.unwrap()).await.unwrap_err();
-    assert_eq!((beyond.code(), reason(&beyond).as_str()), (Code::InvalidArgument, "MALFORMED_REQUEST"));
+    assert_eq!(
+        (beyond.code(), reason(&beyond).as_str()),
+        (Code::InvalidArgument, "MALFORMED_REQUEST")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

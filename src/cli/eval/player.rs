@@ -9,7 +9,6 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::any;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -31,8 +30,6 @@ pub(super) struct Player(Arc<Mutex<Stage>>);
 #[derive(Debug, Default)]
 struct Stage {
     scene: Option<Scene>,
-    /// Questions that came while no case ran.
-    strays: usize,
 }
 
 #[derive(Debug)]
@@ -89,7 +86,6 @@ impl Player {
     fn play(&self, ask: &Ask) -> Result<(Said, usize), String> {
         let mut stage = self.stage();
         let Some(scene) = &mut stage.scene else {
-            stage.strays += 1;
             return Err("no case runs: is this a run that was begun before?".to_owned());
         };
         scene.heard.prompts.push(ask.told.clone());
@@ -121,7 +117,8 @@ impl Scene {
                     *said = true;
                     return Ok(answer);
                 }
-                Err(why) => drop(first.get_or_insert(why)),
+                Err(why) if first.is_none() => first = Some(why),
+                Err(_later) => {}
             }
         }
         Err(first.map_or_else(
@@ -208,7 +205,7 @@ pub(super) async fn serve(
     let bound = listener.local_addr().map_err(wrong)?;
     // Whatever path the daemon's configuration gives is this one model.
     let app = Router::new()
-        .fallback(any(answer))
+        .fallback(answer)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state((player, recorder));
     tasks.spawn(async move {
@@ -247,7 +244,8 @@ async fn answer(
 /// In the form of a provider that refuses what it is sent: there is no use in asking again.
 fn refusal(why: &str) -> Response {
     let body = json!({ "error": { "message": why, "type": "invalid_request_error", "code": "recording" } });
-    (StatusCode::UNPROCESSABLE_ENTITY, axum::Json(body)).into_response()
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::UNPROCESSABLE_ENTITY, kind, body.to_string()).into_response()
 }
 
 #[cfg(test)]

@@ -142,6 +142,7 @@ impl Followed {
             Event::Started(_)
             | Event::Routed(_)
             | Event::Thought(_)
+            | Event::Rejected(_)
             | Event::Action(_)
             | Event::Planned(_)
             | Event::Message(_)

@@ -219,7 +219,7 @@ impl Bed {
         previous: &str,
     ) -> Result<(Seen, Option<(bool, String)>), Failed> {
         if let Some(player) = &self.player {
-            player.begin((&case.name, number), &turn.question, &turn.script);
+            player.begin((case.name.as_str(), number), &turn.question, &turn.script);
         }
         let asked = (turn, case.agent.as_str(), previous);
         let seen = reason::ask(&mut self.reasons, &mut self.sources, asked, self.timeout).await;

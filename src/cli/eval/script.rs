@@ -77,7 +77,6 @@ fn is_one(times: &Times) -> bool {
     times.0 == 1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }

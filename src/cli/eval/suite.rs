@@ -125,7 +125,7 @@ fn case(
     let mut turns = Vec::with_capacity(1 + then.len());
     for (at, turn) in std::iter::once(first).chain(then).enumerate() {
         let own = recorded.iter().filter(|line| line.case == name && line.turn == at + 1);
-        let turn = self::turn(turn, never, (&name, at + 1), own.cloned().collect());
+        let turn = self::turn(turn, never, (name.as_str(), at + 1), own.cloned().collect());
         turns.push(turn.map_err(|why| format!("question {}: {why}", at + 1))?);
     }
     let agent = own.unwrap_or_else(|| agent.to_owned());

@@ -22,7 +22,7 @@ fn report(label: &str, cases: Vec<CaseReport>) -> Report {
 fn two() -> Comparison {
     let before = vec![case("up", 0.5, 0), case("down", 1.0, 0), case("same", 1.0, 0), case("gone", 1.0, 0), case("leak", 0.0, 0)];
     let after = vec![case("up", 1.0, 0), case("down", 0.5, 0), case("same", 1.0, 0), case("new", 1.0, 0), case("leak", 0.0, 1)];
-    Comparison::of(&report("one", before), &report("two", after))
+    Comparison::of(&report("version one", before), &report("version two", after))
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn cases_are_better_worse_new_gone_or_as_they_were() {
     assert_eq!(comparison.cases[0].wrong, ["question 1: down: bad"]);
     assert!(comparison.cases[1].wrong.is_empty(), "it was wrong before");
     let text = comparison.to_string();
-    for part in ["A: one", "B: two", "s/k", "worse", "2 worse, 1 gone, 1 better, 1 new, 1 same"] {
+    for part in ["A: version one", "B: version two", "s/k", "worse", "2 worse, 1 gone, 1 better, 1 new, 1 same"] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
 }
@@ -54,7 +54,7 @@ fn the_plot_has_a_bar_for_each_version_of_each_row() {
     plot::draw(&two(), &path).unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.starts_with("<svg"), "{text}");
-    for part in ["Score by suite", ">one\n", ">two\n", ">s/k\n", ">all\n"] {
+    for part in ["Score by suite", "\nversion one\n", "\nversion two\n", "\ns/k\n", "\nall\n"] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
 }
