@@ -186,8 +186,27 @@ impl Config {
         config.memory.place(&config.ledger.path);
         config.models.place(&config.ledger.path);
         config.reason.place(&config.ledger.path);
+        config.lend_eyes()?;
         config.server.check(&config.admission.identity)?;
         Ok(config)
+    }
+
+    /// Lets the memory look at images by the model of the role `vision`, where it names none itself.
+    fn lend_eyes(&mut self) -> Result<(), Error> {
+        if self.memory.vision.is_some() {
+            return Ok(());
+        }
+        let wrong = |message| Error::Value { key: "models.roles.vision", message };
+        let eyes = self.models.eyes().map_err(wrong)?;
+        self.memory.vision = eyes.map(|(url, eyes)| memory::recall::Endpoint {
+            url,
+            allow_plain: eyes.allow_plain,
+            model: eyes.model.clone(),
+            key_file: eyes.key_file.clone(),
+            key_env: eyes.key_env.clone(),
+            timeout: eyes.timeout,
+        });
+        Ok(())
     }
 
     fn anchor(&mut self, folder: &Path) {

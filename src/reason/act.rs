@@ -13,6 +13,7 @@ use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Action, Event, Observation, Resumed, Waiting, Wanted};
 use super::observe::{self, Seen};
+use super::rules;
 use super::state::Progress;
 use super::tools::{Own, Toolset};
 use crate::approval::State as ApprovalState;
@@ -39,7 +40,7 @@ struct Open {
 /// What becomes of a call that was sent.
 enum Sent {
     /// Its reply.
-    Done(Box<Reply>, String),
+    Done(Box<Reply>),
     /// A person has to decide this approval.
     Waits(String),
     /// It found no place; to be sent again after this time.
@@ -134,9 +135,7 @@ impl Drive {
             self.open()?;
             let action = self.action(errand, &one, approval.clone()).await?;
             match self.send(errand, &one, &action).await? {
-                Sent::Done(reply, json) => {
-                    return self.observe(errand, &one, &action, (&reply, &json)).await;
-                }
+                Sent::Done(reply) => return self.observe(errand, &one, &action, &reply).await,
                 Sent::Waits(id) => {
                     let waiting = Waiting {
                         call_id: action.call_id,
@@ -190,11 +189,15 @@ impl Drive {
         let recorded = match self.inner.tasks.spawn(run).await {
             Ok(recorded) => recorded,
             Err(error) => {
-                tracing::error!(call_id = action.call_id, panicked = error.is_panic(), "a call ended");
+                tracing::error!(
+                    call_id = action.call_id,
+                    panicked = error.is_panic(),
+                    "a call ended"
+                );
                 return Err(Halt::Closing);
             }
         };
-        let (reply, json) = (recorded.reply, recorded.json);
+        let reply = recorded.reply;
         let code = reply.error.as_ref().map(|error| error.code);
         match code {
             Some(Code::Draining) => Err(Halt::Closing),
@@ -205,9 +208,9 @@ impl Drive {
             }
             Some(Code::ApprovalRequired) => {
                 let pending = pending(&reply).filter(|id| action.approval.as_ref() != Some(id));
-                Ok(pending.map_or_else(|| Sent::Done(reply.into(), json), Sent::Waits))
+                Ok(pending.map_or_else(|| Sent::Done(reply.into()), Sent::Waits))
             }
-            _ => Ok(Sent::Done(reply.into(), json)),
+            _ => Ok(Sent::Done(reply.into())),
         }
     }
 
@@ -221,7 +224,9 @@ impl Drive {
             dialect: one.dialect,
             conversation: self.log.run().to_string(),
             approval: action.approval.clone(),
-            max_tokens: self.inner.config.observation,
+            // A rule reads whole results, at the places that it names.
+            max_tokens: if errand.task == rules::TASK { 0 } else { self.inner.config.observation },
+            full: errand.task == rules::TASK,
             deadline: Some(self.end()),
             proof: self.visitor.proof.clone(),
             withheld: fault.as_ref().map(|why| Withheld { is_cut: *is_cut, why: why.clone() }),
@@ -236,10 +241,12 @@ impl Drive {
         errand: &Errand,
         one: &Open,
         action: &Action,
-        (reply, json): (&Reply, &str),
+        reply: &Reply,
     ) -> Result<(), Halt> {
-        let Seen { found, told, ran } = observe::see(reply, json);
-        let (item, step) = match found {
+        let digest = self.digest(&action.call_id).await;
+        let Seen { found, told, ran } = observe::see(reply, digest);
+        // What a rule reads becomes evidence with the facts that it is read for.
+        let (item, step) = match found.filter(|_| errand.task != rules::TASK) {
             Some(found) => self.proof().found(found, jiff::Timestamp::now()),
             None => (None, None),
         };
@@ -256,6 +263,17 @@ impl Drive {
         };
         self.add(&errand.task, Event::Observation(Box::new(observation))).await?;
         self.step(&errand.task, step).await
+    }
+
+    /// Digest of the recorded result of a call; empty where there is none.
+    pub(super) async fn digest(&self, call_id: &str) -> String {
+        match self.inner.pipeline.ledger().get(call_id).await {
+            Ok(entry) => entry.map(|entry| entry.reply_digest).unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, call_id, "a record cannot be read");
+                String::new()
+            }
+        }
     }
 
     /// Waits until a person has decided, for as long as that takes.
@@ -298,12 +316,7 @@ enum Settled {
 impl Drive {
     /// Looks a call up in the ledger. One that has no record, and may have done something, is not made
     /// again.
-    async fn settle(
-        &self,
-        errand: &Errand,
-        one: &Open,
-        action: &Action,
-    ) -> Result<Settled, Halt> {
+    async fn settle(&self, errand: &Errand, one: &Open, action: &Action) -> Result<Settled, Halt> {
         let ledger = self.inner.pipeline.ledger();
         let entry = match ledger.get(&action.call_id).await {
             Ok(entry) => entry,
@@ -345,7 +358,7 @@ impl Drive {
         let wish = self.wish(errand, one, action);
         let view = crate::normalize::view(&reply, tool.as_deref(), &wish);
         let shown = view.unwrap_or(reply);
-        self.observe(errand, one, action, (&shown, &text)).await?;
+        self.observe(errand, one, action, &shown).await?;
         Ok(Settled::Seen)
     }
 }

@@ -5,7 +5,7 @@ mod check;
 mod lint;
 mod load;
 #[cfg(test)]
-mod tests;
+pub(in crate::reason) mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

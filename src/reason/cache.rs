@@ -22,8 +22,8 @@ use super::event::{Event, Recalled, Routed};
 use crate::mask;
 
 pub use config::Config;
-pub use shelf::Served;
 pub(super) use setting::{Setting, Slot};
+pub use shelf::Served;
 pub(super) use shelf::{Hit, Shelf};
 pub(super) use worth::{Unfit, Used, Worth};
 

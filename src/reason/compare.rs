@@ -8,11 +8,10 @@ use super::act::refused;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Event, Observation, Wanted};
-use crate::evidence::{Grown, Label, Operator, Pick};
+use crate::evidence::{Label, Operator, Pick};
 
 /// What a model is told of it.
-pub(super) const DESCRIPTION: &str =
-    "Compares two values that stand in evidence: numbers with units or currencies, dates, sets, \
+pub(super) const DESCRIPTION: &str = "Compares two values that stand in evidence: numbers with units or currencies, dates, sets, \
      texts. Computed exactly by code. Never compare yourself: call this, and cite the step that it \
      gives.";
 
@@ -59,7 +58,9 @@ impl Drive {
             }
         };
         let (code, told, step) = match compared {
-            Ok(Grown { step, .. }) => {
+            Ok(grown) => {
+                let step = grown.step.clone();
+                drop(self.proof().fresh(vec![grown]));
                 let told = json!({
                     "evidence": step.id, "status": "success",
                     "data": { "holds": step.result, "text": step.text },

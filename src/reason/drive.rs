@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::agent::Agent;
 use super::errand::{Errand, Outcome};
 use super::event::{Answered, Event, Failure, Partial, Route, Routed, Spent};
 use super::going::Going;
@@ -94,8 +95,7 @@ impl Drive {
         let proof = Proof::of(kept, inner.config.confidence, earlier.clone())?;
         let (started, total, active) =
             log.story(|story| (story.started.clone(), story.total.clone(), story.active));
-        let visitor =
-            Visitor { caller: life::owner(&started), proof: started.proof.clone() };
+        let visitor = Visitor { caller: life::owner(&started), proof: started.proof.clone() };
         let purse = inner.purse(&started, &total);
         let wall = started.limits.wall().unwrap_or(inner.config.wall);
         let end = Instant::now() + wall.saturating_sub(active);
@@ -118,18 +118,28 @@ impl Drive {
                 routed
             }
         };
-        let outcome = match routed.route {
-            Route::Rule => self.by_rule(&routed.rule).await?,
-            _ => self.work(&self.errand(&routed)).await?,
+        let agent = self.log.story(|story| story.started.agent.clone());
+        let agent = match agent.as_str() {
+            "" => None,
+            name => match self.inner.agents.load().get(name) {
+                Some(agent) => Some(Arc::clone(agent)),
+                None => return Ok(self.ended(gone(name))),
+            },
+        };
+        let outcome = match (routed.route, agent) {
+            (Route::Rule, _) => Box::pin(self.by_rule(&routed.rule)).await?,
+            (Route::Plan, Some(lead)) => Box::pin(self.by_plan(&lead)).await?,
+            _ => Box::pin(self.work(&self.errand(&routed))).await?,
         };
         Ok(self.ended(outcome))
     }
 
     /// The whole question as an errand.
-    fn errand(&self, routed: &Routed) -> Errand {
+    pub(super) fn errand(&self, routed: &Routed) -> Errand {
         let started = self.log.story(|story| story.started.clone());
         let steps = started.limits.steps.unwrap_or(self.inner.config.steps);
-        Errand {
+        let agents = self.inner.agents.load();
+        let mut errand = Errand {
             question: self.question.clone(),
             given: self.earlier_words(),
             tools: matches!(routed.route, Route::Direct | Route::Memory).then(Vec::new),
@@ -139,7 +149,25 @@ impl Drive {
             free: routed.route == Route::Direct,
             steps,
             ..Errand::default()
+        };
+        if let Some(agent) = agents.get(&started.agent) {
+            self.narrow(&mut errand, agent);
         }
+        errand
+    }
+
+    /// Takes all from an errand that its agent does not have.
+    fn narrow(&self, errand: &mut Errand, agent: &Agent) {
+        let collections = self.inner.desk.collections();
+        let asked =
+            |name: &String| errand.collections.is_empty() || errand.collections.contains(name);
+        let own = collections.iter().filter(|one| agent.may_recall(&one.name, one.layer));
+        errand.collections = own.map(|one| one.name.clone()).filter(asked).collect();
+        errand.recalls &= !errand.collections.is_empty();
+        errand.tools.get_or_insert_with(|| agent.tools.clone());
+        errand.role.clone_from(&agent.instructions);
+        errand.model = Some(agent.model().to_owned());
+        errand.steps = agent.limits.steps.unwrap_or(errand.steps).min(errand.steps);
     }
 
     /// The end of the run for what came of it.
@@ -202,7 +230,8 @@ impl Drive {
             let code = code.to_owned();
             return Outcome::Failed(Failure { code, message, total: Spent::default() });
         }
-        let missing = vec![format!("an answer to: {}", self.log.story(|s| s.started.question.clone()))];
+        let missing =
+            vec![format!("an answer to: {}", self.log.story(|s| s.started.question.clone()))];
         let partial = proof.partial(&message, missing);
         Outcome::Partial(Partial {
             limit: limit.to_owned(),
@@ -228,6 +257,12 @@ impl Inner {
         };
         self.models.purse(&started.tenant, budget, spent)
     }
+}
+
+/// The outcome for an agent that is declared no longer.
+fn gone(name: &str) -> Outcome {
+    let message = format!("agent `{name}` is declared no longer: ask another one");
+    Outcome::Failed(Failure { code: "AGENT_GONE".to_owned(), message, total: Spent::default() })
 }
 
 /// What is known and missing, in words.

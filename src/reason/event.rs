@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Limits, RunId};
 use crate::call::{Dialect, Taint};
 use crate::evidence;
-use crate::model::{Own, Tried};
+use crate::model::{Own, Said, Tried};
 
 /// One event of a run, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Kept {
     pub run: RunId,
     /// Which question to the reasoning model it belongs to, from 1; 0 before the first.
     pub step: u32,
-    /// The task of a plan that it belongs to; empty for the run itself.
+    /// The task of a plan that it belongs to, or `rule` for what a rule reads; empty for the run itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
     /// What happened.
@@ -368,6 +368,21 @@ pub struct Failure {
     pub message: String,
     /// Of the whole run.
     pub total: Spent,
+}
+
+impl Spent {
+    /// What an answer took.
+    pub(super) fn of(said: &Said) -> Self {
+        Self {
+            endpoint: said.endpoint.clone(),
+            model: said.model.clone(),
+            input: said.usage.input,
+            output: said.usage.output,
+            estimated: said.usage.estimated,
+            money: said.cost.amount(),
+            tried: said.tried.clone(),
+        }
+    }
 }
 
 impl Event {

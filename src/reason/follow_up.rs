@@ -73,6 +73,10 @@ fn words(summary: &Summary) -> String {
 }
 
 fn spelled(operand: &Operand) -> String {
-    let value = if operand.spelled.is_empty() { operand.value.to_string() } else { operand.spelled.clone() };
+    let value = if operand.spelled.is_empty() {
+        operand.value.to_string()
+    } else {
+        operand.spelled.clone()
+    };
     if operand.name.is_empty() { value } else { format!("{} = {value}", operand.name) }
 }

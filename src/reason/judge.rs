@@ -236,7 +236,8 @@ impl Ruling {
             .packs
             .iter()
             .filter(move |pack| {
-                upheld.is_some_and(|upheld| upheld.id != pack.id && !upheld.agrees.contains(&pack.id))
+                upheld
+                    .is_some_and(|upheld| upheld.id != pack.id && !upheld.agrees.contains(&pack.id))
             })
             .map(|pack| pack.message.as_str())
     }
@@ -248,13 +249,18 @@ impl Ruling {
             By::Declared { settle } => format!("decided by {}", settle.as_str()),
             By::Nobody => "nobody decided".to_owned(),
         };
-        let values: Vec<String> =
-            self.case.packs.iter().map(|pack| format!("{} ({})", pack.value, pack.message)).collect();
+        let values: Vec<String> = self
+            .case
+            .packs
+            .iter()
+            .map(|pack| format!("{} ({})", pack.value, pack.message))
+            .collect();
         let sides = values.join(" against ");
         let id = &self.case.id;
-        match self.upheld().and_then(|upheld| {
-            self.case.packs.iter().find(|pack| pack.message == upheld)
-        }) {
+        match self
+            .upheld()
+            .and_then(|upheld| self.case.packs.iter().find(|pack| pack.message == upheld))
+        {
             Some(pack) => format!("{id}: {sides}; {by}: {} holds. {}", pack.value, self.words),
             None => format!("{id}: {sides}; {by}: undecided, so it is disputed. {}", self.words),
         }

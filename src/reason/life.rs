@@ -40,10 +40,8 @@ const LATER: Duration = Duration::from_secs(1);
 pub(super) async fn open(place: Place) -> Result<Runs, Error> {
     let Place { config, context, policies, pipeline, desk, models, tasks, stop } = place;
     config.check()?;
-    let contexts = Context::new(context).map_err(|error| Error::Config {
-        key: "memory.context",
-        reason: error.to_string(),
-    })?;
+    let contexts = Context::new(context)
+        .map_err(|error| Error::Config { key: "memory.context", reason: error.to_string() })?;
     let path = config.path.clone().unwrap_or_else(|| "runs.db".into());
     let opened = tokio::task::spawn_blocking(move || Store::open(&path)).await;
     let store = opened.map_err(|_cancelled| Error::Draining)??;
@@ -179,7 +177,8 @@ impl Inner {
         self.lock().insert(run.clone(), Arc::clone(&going));
         let question = story.started.question.clone();
         let log = Log::new(run.clone(), self.store.clone(), Arc::clone(&going), story);
-        if let Err(error) = log.add("", Event::Resumed(Resumed { why: "restart".to_owned() })).await {
+        if let Err(error) = log.add("", Event::Resumed(Resumed { why: "restart".to_owned() })).await
+        {
             self.leave(run, &going);
             return Err(error);
         }
@@ -196,7 +195,12 @@ impl Inner {
     }
 
     /// A place for a run more.
-    fn enter(&self, run: &RunId, caller: &Caller, events: Vec<super::Kept>) -> Result<Arc<Going>, Error> {
+    fn enter(
+        &self,
+        run: &RunId,
+        caller: &Caller,
+        events: Vec<super::Kept>,
+    ) -> Result<Arc<Going>, Error> {
         let mut going = self.lock();
         if self.closing.is_cancelled() {
             return Err(Error::Draining);

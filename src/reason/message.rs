@@ -6,7 +6,7 @@ mod agree;
 mod check;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(in crate::reason) mod tests;
 mod typed;
 
 use std::collections::BTreeMap;

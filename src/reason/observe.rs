@@ -2,7 +2,6 @@
 //! close, with its label in front and the values that it states beside it.
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::catalog::{Risk, Tool};
 use crate::evidence::{Fact, Found, Source};
@@ -29,8 +28,8 @@ pub(super) struct Seen {
     pub(super) ran: bool,
 }
 
-/// Looks at a reply; `json` is the whole of it.
-pub(super) fn see(reply: &Reply, json: &str) -> Seen {
+/// Looks at a reply; `digest` is that of its record.
+pub(super) fn see(reply: &Reply, digest: String) -> Seen {
     let told = told(reply);
     let code = reply.error.as_ref().map(|error| error.code);
     let ran = reply.metadata.origin.is_some() || reply.metadata.cache_hit || code.is_none();
@@ -42,7 +41,7 @@ pub(super) fn see(reply: &Reply, json: &str) -> Seen {
                 call_id: reply.metadata.call_id.clone(),
                 tool: reply.tool_name.clone(),
                 success: code.is_none(),
-                digest: hex::encode(Sha256::digest(json.as_bytes())),
+                digest,
             },
             match &reply.data {
                 Value::Null => told.to_string(),

@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::agent::{Agent, Agents};
 use super::refusal;
 
+pub(super) use carry::who;
 pub use board::{Board, Ended, Note, Skipped, Standing};
 pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
 

@@ -1,6 +1,8 @@
 //! The evidence of a run while it grows: what was found in, labels and steps out. Made again from the
 //! events after a restart, with the same labels.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -18,7 +20,10 @@ pub(super) struct Proof {
     builder: Builder,
     /// Evidence whose step was not kept before the daemon ended.
     loose: Vec<Item>,
+    /// Steps that are in events.
+    told: HashSet<Label>,
     partial: Option<crate::evidence::Partial>,
+    answer: Option<Answer>,
     follow_ups: Vec<Summary>,
 }
 
@@ -49,8 +54,14 @@ impl Proof {
             earlier,
         };
         let builder = Builder::new(opening, constants);
-        let mut proof =
-            Self { builder, loose: Vec::new(), partial: None, follow_ups: Vec::new() };
+        let mut proof = Self {
+            builder,
+            loose: Vec::new(),
+            told: HashSet::new(),
+            partial: None,
+            answer: None,
+            follow_ups: Vec::new(),
+        };
         events.for_each(|kept| proof.again(&kept.event));
         Ok(proof)
     }
@@ -58,18 +69,20 @@ impl Proof {
     fn again(&mut self, event: &Event) {
         match event {
             Event::Recalled(recalled) => self.loose.extend(recalled.items.iter().cloned()),
+            Event::Message(told) => self.loose.extend(told.items.iter().cloned()),
             Event::Observation(seen) => self.loose.extend(seen.item.iter().cloned()),
             Event::Evidence(step) => {
                 let brought = step.operation.is_none().then(|| step.evidence.first()).flatten();
-                let at = brought
-                    .and_then(|label| self.loose.iter().position(|item| item.id == *label));
+                let at =
+                    brought.and_then(|label| self.loose.iter().position(|item| item.id == *label));
                 let item = at.map(|at| self.loose.swap_remove(at));
+                self.told.insert(step.id.clone());
                 self.builder.again(Grown { item, step: (**step).clone() });
             }
             Event::Partial(partial) => self.partial = Some(partial.partial.clone()),
             Event::Answer(answered) => {
                 let Answered { answer, follow_ups, .. } = &**answered;
-                self.builder.answered(answer.clone());
+                self.answer = Some(answer.clone());
                 self.follow_ups.clone_from(follow_ups);
             }
             _ => {}
@@ -86,10 +99,14 @@ impl Proof {
 
     /// Adds evidence; its item, and its step where that is new.
     pub(super) fn found(&mut self, found: Found, at: Timestamp) -> (Option<Item>, Option<Step>) {
-        let before = self.builder.trace().steps.len();
         let Grown { item, step } = self.builder.found(found, at);
-        let is_new = self.builder.trace().steps.len() > before;
+        let is_new = self.told.insert(step.id.clone());
         (item, is_new.then_some(step))
+    }
+
+    /// Those of what was added that no event has yet.
+    pub(super) fn fresh(&mut self, grown: Vec<Grown>) -> Vec<Grown> {
+        grown.into_iter().filter(|one| self.told.insert(one.step.id.clone())).collect()
     }
 
     /// The builder, for comparisons, rules and conclusions.
@@ -109,24 +126,36 @@ impl Proof {
 
     /// The answer, or why it does not hold. Leaves nothing behind.
     pub(super) fn judge(&self, draft: &Draft, at: Timestamp) -> Result<Answer, Vec<Refusal>> {
-        self.builder.clone().answer(draft, at).cloned()
+        self.builder.clone().answer(draft, at)
     }
 
     /// What is known and what is missing.
     pub(super) fn partial(&self, reason: &str, missing: Vec<String>) -> crate::evidence::Partial {
-        self.builder.clone().partial(reason, missing).clone()
+        self.builder.clone().partial(reason, missing)
+    }
+
+    /// What a run with this answer leaves for the next.
+    pub(super) fn summaries(&self, answer: &Answer) -> Vec<Summary> {
+        let mut trace = self.trace().clone();
+        trace.answer = Some(answer.clone());
+        follow::summaries(&trace)
     }
 
     /// The whole trace, sealed.
     pub(super) fn into_trace(self) -> Trace {
-        let Self { mut builder, partial, follow_ups, .. } = self;
-        if let Some(partial) = partial {
-            builder.ended(partial);
-        }
+        let Self { builder, partial, answer, follow_ups, .. } = self;
+        let mut trace = builder.trace().clone();
+        (trace.partial, trace.answer) = (partial, answer);
         if !follow_ups.is_empty() {
-            builder.follow(follow_ups);
+            trace.follow_ups = follow_ups;
         }
-        builder.finish()
+        match Builder::resume(trace) {
+            Ok(whole) => whole.finish(),
+            Err(refusals) => {
+                tracing::error!(run = builder.trace().run, ?refusals, "a trace does not hold");
+                builder.finish()
+            }
+        }
     }
 }
 

@@ -183,7 +183,8 @@ impl Drive {
             let Some(enveloped) = shown.get(evidence.as_str()) else { continue };
             let (item, step) = self.proof().found(found(hit, *enveloped), Timestamp::now());
             let Some(item) = item else { continue };
-            let (from, to) = (format!("evidence={evidence} layer="), format!("evidence={} layer=", item.id));
+            let (from, to) =
+                (format!("evidence={evidence} layer="), format!("evidence={} layer=", item.id));
             text = text.replace(&from, &to);
             recalled.taint.extend(taint(hit, *enveloped));
             steps.extend(step);
@@ -214,10 +215,11 @@ pub(super) fn found(hit: &Recollection, untrusted: bool) -> Found {
         });
     }
     let metadata = observe::facts(&Value::Object(draft.metadata.clone()));
-    facts.extend(metadata.into_iter().map(|fact| Fact {
-        pointer: format!("/metadata{}", fact.pointer),
-        ..fact
-    }));
+    facts.extend(
+        metadata
+            .into_iter()
+            .map(|fact| Fact { pointer: format!("/metadata{}", fact.pointer), ..fact }),
+    );
     Found {
         facts,
         valid_from: version.valid_from,

@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
+use super::agent;
 use super::drive::{Drive, Halt};
 use super::event::{Route, Routed, Spent};
 use crate::model::{Prompt, Role, Said, Turn, Who};
@@ -39,8 +40,19 @@ impl Drive {
             let why = "a declared rule is for this question".to_owned();
             return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
         }
+        let agent = self.log.story(|story| story.started.agent.clone());
+        let lead = self.inner.agents.load().get(&agent).map(|agent| agent.role);
+        if lead == Some(agent::Role::Orchestrator) {
+            let why = format!("`{agent}` plans for its team");
+            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
+        }
+        if !agent.is_empty() {
+            let why = format!("`{agent}` has the tools and collections that it declares");
+            return Ok(Routed { why, ..Routed::default() });
+        }
         if !self.inner.models.serves(Role::Router) {
-            let why = "no small model decides, so that memory and tools are both at hand".to_owned();
+            let why =
+                "no small model decides, so that memory and tools are both at hand".to_owned();
             return Ok(Routed { why, ..Routed::default() });
         }
         let prompt = self.routing();
@@ -94,15 +106,7 @@ impl Drive {
 
     /// Its answer; what cannot be read is as if it had not been asked.
     fn routed(&self, said: &Said) -> Routed {
-        let spent = Spent {
-            endpoint: said.endpoint.clone(),
-            model: said.model.clone(),
-            input: said.usage.input,
-            output: said.usage.output,
-            estimated: said.usage.estimated,
-            money: said.cost.amount(),
-            tried: said.tried.clone(),
-        };
+        let spent = Spent::of(said);
         let text = said.text.trim().trim_start_matches("```json").trim_matches('`').trim();
         let read = serde_json::from_str::<Verdict>(text).ok().or_else(|| {
             let mended = schema::from_notation(text)?;

@@ -85,7 +85,8 @@ impl Thread {
 impl Event {
     /// Whether it is a new question to the reasoning model.
     pub(super) fn begins_step(&self, retries: u32) -> bool {
-        matches!(self, Self::Thought(_)) && retries == 0
+        // What a rule reads comes from no model.
+        matches!(self, Self::Thought(thought) if !thought.spent.tried.is_empty()) && retries == 0
     }
 }
 

@@ -92,11 +92,7 @@ impl Follower {
 }
 
 /// The evidence of a run, as far as it has come.
-pub(super) async fn trace(
-    inner: &Inner,
-    visitor: &Visitor,
-    run: &RunId,
-) -> Result<Trace, Error> {
+pub(super) async fn trace(inner: &Inner, visitor: &Visitor, run: &RunId) -> Result<Trace, Error> {
     inner.store.summary(&visitor.caller, run).await?;
     let events = inner.store.whole(run).await?;
     let earlier = inner.earlier(&events).await;

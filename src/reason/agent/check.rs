@@ -62,7 +62,10 @@ fn check_patterns(one: &Agent, say: &mut impl FnMut(&[&str], String)) {
                 let at = at.to_string();
                 path.push(&at);
                 let shown = pattern.escape_debug();
-                say(&path, format!("`{shown}` is no pattern of {what}; at most 8 `*` and some text"));
+                say(
+                    &path,
+                    format!("`{shown}` is no pattern of {what}; at most 8 `*` and some text"),
+                );
             }
         }
     }
@@ -133,9 +136,10 @@ fn check_claim(name: &str, claim: &Claim, say: &mut impl FnMut(&[&str], String))
         }
     }
     let tolerance = claim.tolerance.as_str();
-    let below_one = tolerance.split('.').next().is_some_and(|whole| {
-        !whole.is_empty() && whole.bytes().all(|digit| digit == b'0')
-    });
+    let below_one = tolerance
+        .split('.')
+        .next()
+        .is_some_and(|whole| !whole.is_empty() && whole.bytes().all(|digit| digit == b'0'));
     if !tolerance.is_empty() && !(is_amount(tolerance) && below_one) {
         let message = format!("`{tolerance}` is no share from 0 to below 1, such as \"0.02\"");
         say(&["claims", name, "tolerance"], message);

@@ -39,6 +39,17 @@ fn write(home: &Path, name: &str, text: &str) {
     std::fs::write(home.join("agents").join(name), text).unwrap();
 }
 
+/// The agents of some files, which must be right.
+pub(in crate::reason) fn agents(files: &[&str]) -> Agents {
+    let home = tempfile::tempdir().unwrap();
+    for (at, file) in files.iter().enumerate() {
+        write(home.path(), &format!("{at}.toml"), file);
+    }
+    let (agents, problems) = Agents::load(home.path());
+    assert!(problems.is_empty(), "{problems:?}");
+    agents
+}
+
 /// Place and message of what is wrong with a file, and whether it costs the agent.
 fn problems(text: &str) -> Vec<(String, String)> {
     let home = tempfile::tempdir().unwrap();
@@ -79,7 +90,11 @@ fn every_fault_of_a_file_is_told_with_its_line_and_key() {
         (worker("\"find-orders\"", "\"Find Orders\""), "line 2, `name`", "is no name"),
         (worker("\"finds orders\"", "\" \""), "line 3, `description`", "good for"),
         (worker("\"Find.\"", "\"\""), "line 5, `instructions`", "how the agent works"),
-        (worker("\"Find.\"", &format!("\"{}\"", "a".repeat(17_000))), "line 5, `instructions`", "at most 16384"),
+        (
+            worker("\"Find.\"", &format!("\"{}\"", "a".repeat(17_000))),
+            "line 5, `instructions`",
+            "at most 16384",
+        ),
         (worker("\"worker\"", "\"helper\""), "line 4, `role`", "helper"),
         (worker("\"orders.*\"", "\" \""), "line 6, `tools[0]`", "no pattern of a tool"),
         (worker("\"python.run\"", "\"*a*b*c*d*e*f*g*h*\""), "line 6, `tools[1]`", "at most 8 `*`"),
@@ -94,7 +109,11 @@ fn every_fault_of_a_file_is_told_with_its_line_and_key() {
         (format!("{WORKER}[budget]\nmoney = \"1,5\""), "line 9, `budget.money`", "no amount"),
         (format!("{WORKER}[colour]\nred = 1"), "line 8", "unknown key `colour`"),
         (format!("{JUDGE}tools = [\"python.run\"]"), "line 6, `tools`", "evidence packs"),
-        (format!("{JUDGE}memory = {{ collections = [\"a\"] }}"), "line 6, `memory`", "evidence packs"),
+        (
+            format!("{JUDGE}memory = {{ collections = [\"a\"] }}"),
+            "line 6, `memory`",
+            "evidence packs",
+        ),
         (lead("[team]", "[limits]\nparallel = 17\n[team]"), "line 7, `limits.parallel`", "1 to 16"),
         (lead("[team]", "[limits]\ntasks = 0\n[team]"), "line 7, `limits.tasks`", "1 to 32"),
         (lead("judge = \"judge\"", "review_below = 1.5"), "line 8, `team.review_below`", "0 to 1"),
@@ -104,7 +123,11 @@ fn every_fault_of_a_file_is_told_with_its_line_and_key() {
         (lead("\"0.02\"", "\"2%\""), "line 13, `claims.revenue.tolerance`", "no share"),
         (lead("\"number\"", "\"text\""), "line 12, `claims.revenue.unit`", "is for numbers"),
         (lead("[\"quarter\"]", "[\"a b\"]"), "line 14, `claims.revenue.scope[0]`", "no name"),
-        (lead("description = \"revenue\"", "description = \"\""), "line 10, `claims.revenue.description`", "is empty"),
+        (
+            lead("description = \"revenue\"", "description = \"\""),
+            "line 10, `claims.revenue.description`",
+            "is empty",
+        ),
     ] {
         let found = problems(&text);
         let right = found.iter().any(|(at, message)| at == place && message.contains(words));
@@ -133,16 +156,33 @@ fn what_agents_say_of_each_other_is_held_against_the_others() {
         write(home.path(), "lead.toml", text);
         let (agents, mut problems) = load();
         problems.extend(agents.lint(around));
-        let right =
-            problems.iter().any(|one| one.place == place && one.message.contains(words) && !one.fatal);
+        let right = problems
+            .iter()
+            .any(|one| one.place == place && one.message.contains(words) && !one.fatal);
         assert!(right, "{place}: {words}: {problems:?}");
     };
-    wrong(&LEAD.replace("find-*", "find-invoices"), "team.workers[0]", "did you mean `find-orders`");
-    wrong(&LEAD.replace("judge = \"judge\"", "judge = \"find-orders\""), "team.judge", "is no judge");
-    wrong(&LEAD.replace("judge = \"judge\"", "judge = \"juge\""), "team.judge", "did you mean `judge`");
+    wrong(
+        &LEAD.replace("find-*", "find-invoices"),
+        "team.workers[0]",
+        "did you mean `find-orders`",
+    );
+    wrong(
+        &LEAD.replace("judge = \"judge\"", "judge = \"find-orders\""),
+        "team.judge",
+        "is no judge",
+    );
+    wrong(
+        &LEAD.replace("judge = \"judge\"", "judge = \"juge\""),
+        "team.judge",
+        "did you mean `judge`",
+    );
     wrong(&format!("tools = [\"mail.*\"]{LEAD}"), "tools", "fits no tool");
     wrong(&format!("model = \"reasonr\"{LEAD}"), "model", "did you mean `reasoner`");
-    wrong(&format!("memory = {{ collections = [\"case\"] }}{LEAD}"), "memory.collections", "`cases`");
+    wrong(
+        &format!("memory = {{ collections = [\"case\"] }}{LEAD}"),
+        "memory.collections",
+        "`cases`",
+    );
     wrong(&format!("{LEAD}rules = [\"transfers\"]"), "claims", "did you mean `transfer`");
     std::fs::remove_file(home.path().join("agents/worker.toml")).unwrap();
     wrong(LEAD, "team", "has no worker");

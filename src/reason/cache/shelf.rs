@@ -85,11 +85,7 @@ impl<T: Clone + Send + Sync + 'static> Shelf<T> {
         hit
     }
 
-    async fn nearly(
-        &self,
-        slot: &Slot,
-        embedder: Option<&Arc<dyn Embedder>>,
-    ) -> Option<Hit<T>> {
+    async fn nearly(&self, slot: &Slot, embedder: Option<&Arc<dyn Embedder>>) -> Option<Hit<T>> {
         let (least, embedder) = (self.similarity?, embedder?);
         let kept = self.alike.get(&slot.alike?).filter(|kept| kept.is_fresh())?;
         let similarity = similarity(embedder.as_ref(), [&slot.text, &kept.text]).await?;

@@ -56,7 +56,11 @@ fn whatever_an_answer_hangs_on_makes_it_another() {
     let base = setting(&ann);
     let (question, now) = ("What is the relief pressure?", at("2026-03-04T10:05:00Z"));
     let slot = base.slot_at(question, now);
-    assert_eq!(slot, base.slot_at(question, now + SignedDuration::from_hours(1)), "a date is given");
+    assert_eq!(
+        slot,
+        base.slot_at(question, now + SignedDuration::from_hours(1)),
+        "a date is given"
+    );
     for other in [
         setting(&bob),
         setting(&reviewer),
@@ -88,7 +92,8 @@ fn without_a_date_what_is_valid_is_looked_up_again_each_quarter_of_an_hour() {
 fn collections_are_a_set() {
     let ann = caller("ann");
     let (one, other) = (["a".to_owned(), "b".to_owned()], ["b".to_owned(), "a".to_owned()]);
-    let slot = |collections| Setting { collections, ..setting(&ann) }.slot_at("x", Timestamp::UNIX_EPOCH);
+    let slot =
+        |collections| Setting { collections, ..setting(&ann) }.slot_at("x", Timestamp::UNIX_EPOCH);
     assert_eq!(slot(&one), slot(&other));
 }
 
@@ -213,9 +218,11 @@ fn a_configuration_that_cannot_be_meant_is_told() {
     let long = Config { ttl: Duration::from_secs(601), ..Config::default() };
     let unlike = Config { similarity: f32::NAN, ..Config::default() };
     let empty = Config { now: vec![" ".into()], ..Config::default() };
-    for (config, key) in
-        [(long, "reason.cache.ttl"), (unlike, "reason.cache.similarity"), (empty, "reason.cache.now")]
-    {
+    for (config, key) in [
+        (long, "reason.cache.ttl"),
+        (unlike, "reason.cache.similarity"),
+        (empty, "reason.cache.now"),
+    ] {
         assert_eq!(config.wrong().map(|(key, _)| key), Some(key));
     }
 }

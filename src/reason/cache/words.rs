@@ -39,10 +39,10 @@ pub(super) const OPENERS: &[&[&str]] = &[
 /// English words. What is not here has a meaning of its own.
 pub(super) fn english(word: &str) -> Option<Does> {
     Some(match word {
-        "a" | "an" | "the" | "is" | "are" | "am" | "be" | "being" | "do" | "does" | "has" | "have"
-        | "having" | "of" | "in" | "on" | "at" | "for" | "i" | "me" | "my" | "we" | "us" | "our"
-        | "you" | "your" | "it" | "its" | "what" | "which" | "how" | "there" | "please" | "about"
-        | "and" | "that's" | "what's" | "kindly" => Nothing,
+        "a" | "an" | "the" | "is" | "are" | "am" | "be" | "being" | "do" | "does" | "has"
+        | "have" | "having" | "of" | "in" | "on" | "at" | "for" | "i" | "me" | "my" | "we"
+        | "us" | "our" | "you" | "your" | "it" | "its" | "what" | "which" | "how" | "there"
+        | "please" | "about" | "and" | "that's" | "what's" | "kindly" => Nothing,
         "not" | "never" | "no" | "none" | "neither" | "nor" | "nothing" | "nobody" | "without"
         | "except" | "unless" | "excluding" => Marks(negation(word)),
         "can" | "could" | "may" | "might" | "able" | "allowed" | "permitted" | "possible" => {
@@ -101,7 +101,17 @@ fn same(word: &str) -> Option<&'static str> {
 
 /// Words after which `to` only joins a verb.
 pub(super) const BEFORE_TO: &[&str] = &[
-    "how", "able", "need", "needs", "want", "way", "like", "possible", "allowed", "required", "ought",
+    "how",
+    "able",
+    "need",
+    "needs",
+    "want",
+    "way",
+    "like",
+    "possible",
+    "allowed",
+    "required",
+    "ought",
     "permitted",
 ];
 
@@ -212,7 +222,9 @@ pub(super) fn unit(word: &str) -> Option<&'static str> {
         "mm" | "millimetre" | "millimetres" | "millimeter" | "millimeters" | "毫米" => "mm",
         "cm" | "centimetre" | "centimetres" | "centimeter" | "centimeters" | "厘米" => "cm",
         "m" | "metre" | "metres" | "meter" | "meters" | "米" => "m",
-        "km" | "kilometre" | "kilometres" | "kilometer" | "kilometers" | "公里" | "千米" => "km",
+        "km" | "kilometre" | "kilometres" | "kilometer" | "kilometers" | "公里" | "千米" => {
+            "km"
+        }
         "s" | "second" | "seconds" | "秒" | "秒钟" => "s",
         "min" | "mins" | "minute" | "minutes" | "分钟" => "min",
         "h" | "hour" | "hours" | "小时" | "个小时" => "h",

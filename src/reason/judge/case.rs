@@ -80,14 +80,13 @@ fn between(group: &[&Message], bench: Bench<'_>) -> Option<Case> {
 }
 
 fn made(group: &[&Message], why: String, bench: Bench<'_>) -> Case {
-    let (claim, scope) = group
-        .first()
-        .map(|first| (first.claim.clone(), first.scope.clone()))
-        .unwrap_or_default();
+    let (claim, scope) =
+        group.first().map(|first| (first.claim.clone(), first.scope.clone())).unwrap_or_default();
     let named = bench.lead.claims.get(&claim).map(|claim| claim.rules.as_slice());
     let applies = |law: &&Law| named.is_some_and(|named| named.contains(&law.id));
     let words: Vec<String> = scope.iter().map(|(key, value)| format!("{key} {value}")).collect();
-    let id = if words.is_empty() { claim.clone() } else { format!("{claim} ({})", words.join(", ")) };
+    let id =
+        if words.is_empty() { claim.clone() } else { format!("{claim} ({})", words.join(", ")) };
     let packs: Vec<Pack> =
         group.iter().enumerate().map(|(at, message)| pack((at, message), group, bench)).collect();
     let rules = bench.rules.iter().filter(applies).cloned().collect();

@@ -73,8 +73,8 @@ pub(in crate::reason) fn read(
     text: &str,
 ) -> Result<Ruling, Vec<Refusal>> {
     let unreadable = |words: String| vec![Refusal::new(Reason::Unreadable, "", words)];
-    let value = loosely(text)
-        .map_err(|error| unreadable(format!("the ruling cannot be read: {error}")))?;
+    let value =
+        loosely(text).map_err(|error| unreadable(format!("the ruling cannot be read: {error}")))?;
     let Value::Object(members) = value.0 else {
         return Err(unreadable("the ruling is no JSON object".to_owned()));
     };
@@ -87,7 +87,8 @@ pub(in crate::reason) fn read(
     let known: Vec<&str> = case.rules.iter().map(|rule| rule.id.as_str()).collect();
     for (at, rule) in rules.iter().enumerate() {
         if !known.contains(&rule.as_str()) {
-            let words = format!("`{}` does not apply to this case{}", brief(rule), hint(rule, &known));
+            let words =
+                format!("`{}` does not apply to this case{}", brief(rule), hint(rule, &known));
             wrong.push(Refusal::new(Reason::UnknownRule, format!("/rules/{at}"), words));
         }
     }
@@ -147,11 +148,7 @@ fn check_grounds(case: &Case, verdict: &Verdict, grounds: &[String], wrong: &mut
     let known = labels(case);
     for (at, ground) in grounds.iter().enumerate() {
         if !known.contains(&ground.as_str()) {
-            let words = format!(
-                "no pack has evidence `{}`{}",
-                brief(ground),
-                hint(ground, &known)
-            );
+            let words = format!("no pack has evidence `{}`{}", brief(ground), hint(ground, &known));
             wrong.push(Refusal::new(Reason::UnknownGround, format!("/grounds/{at}"), words));
         }
     }

@@ -17,7 +17,9 @@ pub(in crate::reason) fn same_scope(
     two: &BTreeMap<String, String>,
 ) -> bool {
     one.len() == two.len()
-        && one.iter().all(|(key, value)| two.get(key).is_some_and(|other| fold(value) == fold(other)))
+        && one
+            .iter()
+            .all(|(key, value)| two.get(key).is_some_and(|other| fold(value) == fold(other)))
 }
 
 /// A text without regard to case and to the space around it.
@@ -51,7 +53,8 @@ pub(super) fn values_agree(
     if holds(one, Operator::Equal, two)? {
         return Ok(true);
     }
-    let Some(share) = Decimal::from_str(tolerance).ok().filter(|share| *share > Decimal::ZERO) else {
+    let Some(share) = Decimal::from_str(tolerance).ok().filter(|share| *share > Decimal::ZERO)
+    else {
         return Ok(false);
     };
     let (Some(left), Some(right)) = (number(one), number(two)) else { return Ok(false) };

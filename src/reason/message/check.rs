@@ -243,11 +243,7 @@ fn sources(items: &[&Item]) -> Vec<Source> {
 }
 
 /// The least of what is cited, times the constant of inference for a value that does not stand there.
-fn confidence(
-    value: &Value,
-    (labels, items): (&[String], &[&Item]),
-    office: Office<'_>,
-) -> f64 {
+fn confidence(value: &Value, (labels, items): (&[String], &[&Item]), office: Office<'_>) -> f64 {
     let least = labels
         .iter()
         .filter_map(|label| office.grounds.confidence(label))
@@ -321,9 +317,10 @@ fn missing(stated: &[Stated], office: Office<'_>, wrong: &mut Vec<Refusal>) {
 /// Claims that are stated twice, in two ways.
 fn itself(messages: &[Message], office: Office<'_>, wrong: &mut Vec<Refusal>) {
     for (at, one) in messages.iter().enumerate() {
-        let earlier = messages.iter().take(at).find(|other| {
-            other.claim == one.claim && same_scope(&other.scope, &one.scope)
-        });
+        let earlier = messages
+            .iter()
+            .take(at)
+            .find(|other| other.claim == one.claim && same_scope(&other.scope, &one.scope));
         let Some(earlier) = earlier else { continue };
         let declared = office.lead.claims.get(&one.claim);
         if agree(declared, (earlier, one), office.zone) != Ok(true) {

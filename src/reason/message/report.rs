@@ -65,9 +65,10 @@ pub(in crate::reason) fn instructions(task: &Task, claims: &BTreeMap<String, Cla
             list.join("\n")
         )
     };
-    let schema = task.output.schema.as_ref().map_or_else(String::new, |schema| {
-        format!("\n`result` fits this JSON Schema: {schema}")
-    });
+    let schema =
+        task.output.schema.as_ref().map_or_else(String::new, |schema| {
+            format!("\n`result` fits this JSON Schema: {schema}")
+        });
     format!(
         "Your answer goes to other agents, which cannot ask you back. Its text is one JSON object: \
          {{\"text\": \"what you found, in one or two sentences\", \"result\": ..., \"messages\": \
@@ -172,7 +173,8 @@ fn one(item: &Value, place: String, say: &mut impl FnMut(&str, &str)) -> Option<
     let known = ["claim", "scope", "value", "unit", "evidence"];
     for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
         // A confidence that a model gives itself is worth nothing, and would look like one.
-        let words = "is no member of a message: there are `claim`, `scope`, `value`, `unit`, `evidence`";
+        let words =
+            "is no member of a message: there are `claim`, `scope`, `value`, `unit`, `evidence`";
         say(&format!("{place}/{}", escape(name)), words);
     }
     let text = |name: &str, say: &mut dyn FnMut(&str, &str)| match members.get(name) {

@@ -19,7 +19,8 @@ impl Plan {
             .claims
             .iter()
             .map(|(name, claim)| {
-                let unit = claim.unit.as_deref().map_or_else(String::new, |unit| format!(" in {unit}"));
+                let unit =
+                    claim.unit.as_deref().map_or_else(String::new, |unit| format!(" in {unit}"));
                 let form = claim.form.as_str();
                 format!("- `{name}` ({form}{unit}): {}", claim.description.trim())
             })
@@ -112,12 +113,8 @@ impl Plan {
 
 /// One agent, and which of the caller's tools it has.
 fn introduce(agent: &Agent, staff: Staff<'_>) -> String {
-    let own: Vec<&str> = staff
-        .tools
-        .iter()
-        .map(String::as_str)
-        .filter(|tool| agent.may_use(tool))
-        .collect();
+    let own: Vec<&str> =
+        staff.tools.iter().map(String::as_str).filter(|tool| agent.may_use(tool)).collect();
     let more = match own.len().saturating_sub(TOOLS) {
         0 => String::new(),
         more => format!(" and {more} more"),

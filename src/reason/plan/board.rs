@@ -167,12 +167,11 @@ impl Board {
             if !matches!(self.standings.get(&task.id), Some(Standing::Waiting)) {
                 return None;
             }
-            let (need, why) = task.needs.iter().find_map(|need| {
-                match self.standings.get(need)? {
+            let (need, why) =
+                task.needs.iter().find_map(|need| match self.standings.get(need)? {
                     Standing::Skipped(skipped) => Some((need, &skipped.words)),
                     Standing::Waiting | Standing::Begun { .. } | Standing::Ended(_) => None,
-                }
-            })?;
+                })?;
             let words = format!("needs `{need}`, which did not end: {why}");
             let skipped = Skipped { why: "need".to_owned(), need: need.clone(), words };
             Some((task.id.clone(), skipped))
@@ -213,7 +212,11 @@ impl Board {
 
     /// All messages of tasks that ended, in the plan's order.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.plan.tasks.iter().filter_map(|task| self.ended(&task.id)).flat_map(|ended| &ended.messages)
+        self.plan
+            .tasks
+            .iter()
+            .filter_map(|task| self.ended(&task.id))
+            .flat_map(|ended| &ended.messages)
     }
 
     /// How each task stands, in one line each: what a caller is told where the plan had no answer.

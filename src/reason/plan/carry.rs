@@ -120,11 +120,7 @@ impl Drive {
     }
 
     /// Has the plan made until one can be run, or the run's outcome where none can.
-    async fn planned(
-        &self,
-        crew: &Crew,
-        past: Past,
-    ) -> Result<Result<Plan, Box<Outcome>>, Halt> {
+    async fn planned(&self, crew: &Crew, past: Past) -> Result<Result<Plan, Box<Outcome>>, Halt> {
         let staff = Staff { agents: &crew.agents, lead: &crew.lead, tools: &crew.tools };
         let (mut refused, mut attempts) = (past.refused, past.attempts);
         while attempts <= AGAIN {
@@ -175,7 +171,8 @@ impl Drive {
 
     /// Does what the course says until nothing is left.
     async fn carry(&self, course: &mut Course) -> Result<(), Halt> {
-        let mut going: FuturesUnordered<BoxFuture<'_, Result<Done, Halt>>> = FuturesUnordered::new();
+        let mut going: FuturesUnordered<BoxFuture<'_, Result<Done, Halt>>> =
+            FuturesUnordered::new();
         let mut costs: BTreeMap<String, Spent> = BTreeMap::new();
         loop {
             self.open()?;
@@ -285,7 +282,7 @@ impl Drive {
             recalls: !job.collections.is_empty(),
             collections: job.collections,
             // What a report cites is checked by the protocol of messages.
-            free: job.shape.is_some(),
+            shape: job.shape,
             model: agent.model.clone(),
             steps: agent.limits.steps.unwrap_or(most).min(most),
             ..Errand::default()

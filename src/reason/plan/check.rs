@@ -194,7 +194,8 @@ impl<'c> Checker<'c> {
             return self.say(Reason::UnboundInput, format!("{place}/from"), words);
         }
         let schema = source.output.schema.as_ref();
-        if is_pointer(&input.place) && schema.is_some_and(|schema| !can_have(schema, &input.place)) {
+        if is_pointer(&input.place) && schema.is_some_and(|schema| !can_have(schema, &input.place))
+        {
             let words = format!(
                 "by its output schema the result of `{from}` has no place `{}`",
                 brief(&input.place)
@@ -220,7 +221,8 @@ impl<'c> Checker<'c> {
         let declared: Vec<&str> = self.staff.lead.claims.keys().map(String::as_str).collect();
         for (index, claim) in task.output.claims.iter().enumerate() {
             if !declared.is_empty() && !declared.contains(&claim.as_str()) {
-                let words = format!("no claim is called `{}`{}", brief(claim), hint(claim, &declared));
+                let words =
+                    format!("no claim is called `{}`{}", brief(claim), hint(claim, &declared));
                 self.say(Reason::UnknownClaim, format!("{place}/claims/{index}"), words);
             }
         }
@@ -232,8 +234,12 @@ impl<'c> Checker<'c> {
             .tasks
             .iter()
             .map(|task| {
-                let found: BTreeSet<usize> =
-                    task.needs.iter().filter_map(|need| self.places.get(need.as_str())).copied().collect();
+                let found: BTreeSet<usize> = task
+                    .needs
+                    .iter()
+                    .filter_map(|need| self.places.get(need.as_str()))
+                    .copied()
+                    .collect();
                 found.into_iter().collect()
             })
             .collect();

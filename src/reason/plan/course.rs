@@ -292,9 +292,7 @@ impl Course {
         let mut labels = found.clone();
         for message in self.board.messages().filter(|one| before.contains(&one.task)) {
             labels.extend(message.evidence.iter().map(|label| label.as_str().to_owned()));
-            let is_it = |item: &&crate::evidence::Item| {
-                matches!(&item.source, Source::Message { id, .. } if *id == message.id)
-            };
+            let is_it = |item: &&crate::evidence::Item| matches!(&item.source, Source::Message { id, .. } if *id == message.id);
             labels.extend(self.grounds.items.iter().filter(is_it).map(|item| item.id.to_string()));
             for label in &message.evidence {
                 let items = self.grounds.behind(label.as_str()).unwrap_or_default();

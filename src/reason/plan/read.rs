@@ -68,7 +68,10 @@ impl Reader {
         self.only(members, place, &known);
         for name in ["id", "agent", "goal"] {
             if !members.contains_key(name) {
-                self.say(place, format!("`{name}` is missing; a task has `id`, `agent` and `goal`"));
+                self.say(
+                    place,
+                    format!("`{name}` is missing; a task has `id`, `agent` and `goal`"),
+                );
             }
         }
         Some(Task {

@@ -53,9 +53,8 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<(RunId, String, S
     let mut statement = connection.prepare_cached(sql)?;
     let whose = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map([], whose)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    let known = |(id, caller, tenant): (String, String, String)| {
-        Some((RunId::parse(&id)?, caller, tenant))
-    };
+    let known =
+        |(id, caller, tenant): (String, String, String)| Some((RunId::parse(&id)?, caller, tenant));
     Ok(rows.into_iter().filter_map(known).collect())
 }
 

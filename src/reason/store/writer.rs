@@ -114,8 +114,8 @@ fn insert<'r>(
         let mut born = transaction.prepare_cached(
             "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8, 0, 0, 0, 0, 0, '0', '')",
         )?;
-        let mut event = transaction
-            .prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let mut event =
+            transaction.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
         let mut head = transaction.prepare_cached(
             "UPDATE run SET last_seq = ?2, state = ?3, ended_ms = ?4, steps = ?5, input = ?6, \
              output = ?7, estimated = ?8, money = ?9, code = ?10 WHERE id = ?1",

@@ -17,7 +17,14 @@ async fn a_question_is_answered_from_what_a_tool_gave() {
     let bench = Bench::new(&model).await;
     let events = bench.ask("Where is parcel P-7?").await;
     let wanted = [
-        "started", "routed", "recalled", "thought", "action", "observation", "evidence", "thought",
+        "started",
+        "routed",
+        "recalled",
+        "thought",
+        "action",
+        "observation",
+        "evidence",
+        "thought",
         "answer",
     ];
     assert_eq!(kinds(&events), wanted, "{events:#?}");

@@ -39,8 +39,7 @@ async fn an_approved_call_runs_once_and_the_run_goes_on() {
     let events = bench.told(&run).await;
     let after: Vec<&str> =
         kinds(&events).into_iter().skip_while(|kind| *kind != "waiting").collect();
-    let wanted =
-        ["waiting", "resumed", "action", "observation", "evidence", "thought", "answer"];
+    let wanted = ["waiting", "resumed", "action", "observation", "evidence", "thought", "answer"];
     assert_eq!(after, wanted, "{events:#?}");
     assert!(seen(&events)[0].success);
     bench.drain().await;

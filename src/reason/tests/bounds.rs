@@ -56,11 +56,8 @@ async fn what_cannot_be_read_is_asked_again_twice_and_then_observed() {
     let rejected = events.iter().filter(|kept| kept.event.kind() == "rejected").count();
     assert_eq!(rejected, 3, "{events:#?}");
     assert_eq!(seen(&events)[0].code, "MODEL_OUTPUT");
-    let steps: Vec<u32> = events
-        .iter()
-        .filter(|kept| kept.event.kind() == "thought")
-        .map(|kept| kept.step)
-        .collect();
+    let steps: Vec<u32> =
+        events.iter().filter(|kept| kept.event.kind() == "thought").map(|kept| kept.step).collect();
     assert_eq!(steps, [1, 1, 1, 2, 3], "asking again is no step");
     assert!(matches!(events.last().unwrap().event, Event::Answer(_)));
     bench.drain().await;
@@ -197,7 +194,10 @@ async fn what_is_asked_wrongly_is_refused_before_anything_is_kept() {
     let bench = Bench::new(&model).await;
     let own = visitor("a");
     let start = |asked: Asked| bench.runs.start(&own, asked);
-    assert!(matches!(start(Asked::default()).await, Err(Error::Argument { field: "question", .. })));
+    assert!(matches!(
+        start(Asked::default()).await,
+        Err(Error::Argument { field: "question", .. })
+    ));
     let named = |question: &str| Asked { question: question.into(), ..Asked::default() };
     let asked = Asked { as_of: "yesterday-ish".into(), ..named("x") };
     assert!(matches!(start(asked).await, Err(Error::Argument { field: "as_of", .. })));

@@ -21,12 +21,7 @@ async fn left_behind(home: &std::path::Path, tool: &str, call_id: &str) -> RunId
         tenant: own.tenant.clone(),
         roles: own.roles.clone(),
         time_zone: "UTC".into(),
-        limits: Limits {
-            steps: Some(5),
-            tokens: Some(10_000),
-            money: None,
-            wall_ms: Some(60_000),
-        },
+        limits: Limits { steps: Some(5), tokens: Some(10_000), money: None, wall_ms: Some(60_000) },
         ..Started::default()
     };
     let wanted = Wanted {

@@ -24,8 +24,7 @@ impl Course {
         inputs: &BTreeMap<String, Value>,
         refusals: &[Refusal],
     ) -> Job {
-        let errand =
-            if attempt > 1 { format!("{}/{attempt}", task.id) } else { task.id.clone() };
+        let errand = if attempt > 1 { format!("{}/{attempt}", task.id) } else { task.id.clone() };
         let is_last = self.board.plan().answer == task.id;
         let is_open = task.output.claims.is_empty() && task.output.schema.is_none();
         let mut role = vec![agent.instructions.trim().to_owned()];
@@ -66,9 +65,8 @@ impl Course {
 
     /// What a message is cited by: its own label as evidence, or those that it rests on.
     fn label(&self, message: &Message) -> Vec<String> {
-        let is_it = |item: &&Item| {
-            matches!(&item.source, Source::Message { id, .. } if *id == message.id)
-        };
+        let is_it =
+            |item: &&Item| matches!(&item.source, Source::Message { id, .. } if *id == message.id);
         match self.grounds.items.iter().find(is_it) {
             Some(item) => vec![item.id.as_str().to_owned()],
             None => message.evidence.iter().map(|one| one.as_str().to_owned()).collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry;
 
-use super::{Course, Held, Hearing, Move, ancestors};
+use super::{Course, Hearing, Held, Move, ancestors};
 use crate::reason::judge::{self, AGAIN, Bench, Case, Ruling, contradictions};
 use crate::reason::message::{Message, Review, agree, same_scope};
 
