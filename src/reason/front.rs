@@ -117,9 +117,13 @@ impl Front {
         self.load();
         let standing = self.inner.standing.borrow().clone();
         match standing {
-            Standing::Open(runs) => runs.reload(),
-            // A rule may have been declared, and what was wrong may have been mended.
-            Standing::Off(_) | Standing::Down(_) => self.open(),
+            Standing::Open(runs) => {
+                runs.reload();
+                // Whether there is anybody to answer may be another matter now.
+                self.inner.standing.send_modify(|_| {});
+            }
+            // What was wrong may have been mended.
+            Standing::Down(_) => self.open(),
             Standing::Opening | Standing::Closed => {}
         }
     }
@@ -147,6 +151,9 @@ impl Front {
         asked: Asked,
     ) -> Result<RunId, Unserved> {
         let runs = self.runs()?;
+        if let Some(why) = runs.off() {
+            return Err(Error::Off(why.to_owned()).into());
+        }
         let told = record::told(&asked);
         let decided = self.decide(&runs, visitor, &asked.agent);
         let decision = match decided {

@@ -91,7 +91,7 @@ impl Inner {
     }
 
     /// Why there is nobody to answer; empty where there is.
-    fn off(&self) -> Option<&'static str> {
+    pub(super) fn off(&self) -> Option<&'static str> {
         match self.config.enabled {
             Some(false) => return Some("`reason.enabled` is false"),
             Some(true) => return None,

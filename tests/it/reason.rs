@@ -22,14 +22,19 @@ use bed::{Bed, all, answer, ask, count, kind, kinds, reason, until, whole};
 use forms::Form;
 use model::{Model, Say, Seen};
 
-/// The last label that a model was shown.
+/// The last label that stands in what a model was shown beside its orders.
 fn label(seen: &Seen) -> String {
-    let shown = seen.shown();
-    let numbers = shown.match_indices('E').filter_map(|(at, _)| {
-        let digits: String = shown[at + 1..].chars().take_while(char::is_ascii_digit).collect();
-        digits.parse::<u32>().ok()
-    });
-    format!("E{}", numbers.filter(|number| *number < 1000).max().unwrap_or_default())
+    let mut body = seen.body.clone();
+    for key in ["system", "systemInstruction", "system_instruction", "tools"] {
+        body.as_object_mut().unwrap().remove(key);
+    }
+    if let Some(messages) = body["messages"].as_array_mut() {
+        messages.retain(|message| message["role"] != "system");
+    }
+    let shown = body.to_string();
+    let words = shown.split(|c: char| !c.is_ascii_alphanumeric());
+    let numbers = words.filter_map(|word| word.strip_prefix('E')?.parse::<u32>().ok());
+    format!("E{}", numbers.max().unwrap_or_default())
 }
 
 /// A model that counts a text, echoes the count, and says both: three steps.
@@ -107,10 +112,7 @@ async fn a_stream_that_is_dropped_ends_no_run_and_is_taken_up_at_any_event() {
     let again = all(bed.resume("agent", &run, 0).await.unwrap()).await.unwrap();
     assert_eq!(again, events, "an ended run is told from the disk");
     let beyond = all(bed.resume("agent", &run, 9999).await.unwrap()).await.unwrap_err();
-    assert_eq!(
-        (beyond.code(), reason(&beyond).as_str()),
-        (Code::InvalidArgument, "MALFORMED_REQUEST")
-    );
+    assert_eq!((beyond.code(), reason(&beyond).as_str()), (Code::InvalidArgument, "MALFORMED_REQUEST"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

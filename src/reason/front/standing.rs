@@ -18,8 +18,6 @@ const MEMORY: Duration = Duration::from_secs(5);
 /// Whether there are runs.
 #[derive(Debug, Clone)]
 pub enum Standing {
-    /// There are none to be; how there would be.
-    Off(String),
     /// They are being opened.
     Opening,
     /// They are there.
@@ -32,8 +30,8 @@ pub enum Standing {
 
 impl Standing {
     /// Whether runs can be started.
-    pub const fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_))
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open(runs) if runs.off().is_none())
     }
 }
 
@@ -41,7 +39,6 @@ impl Front {
     pub(super) fn runs(&self) -> Result<Runs, Unserved> {
         match &*self.inner.standing.borrow() {
             Standing::Open(runs) => Ok(runs.clone()),
-            Standing::Off(why) => Err(Error::Off(why.clone()).into()),
             Standing::Opening => {
                 Err(Unserved::Unavailable("the runs are being opened".to_owned()))
             }
@@ -68,7 +65,6 @@ impl Front {
         loop {
             let (standing, again) = match open(&self.inner.place).await {
                 Ok(runs) => (Standing::Open(runs), false),
-                Err(Error::Off(why)) => (Standing::Off(why), false),
                 Err(error) => {
                     tracing::error!(error = %chain(&error), "the runs cannot be opened");
                     let lasting = matches!(error, Error::Config { .. });

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchboard::proto::policy::policy_service_client::PolicyServiceClient;
 use switchboard::proto::policy::{DecideApprovalRequest, decide_approval_request::Decision};
 use switchboard::proto::reason::reason_service_client::ReasonServiceClient;
@@ -59,6 +59,8 @@ pub(crate) fn reasoner(names: &[&str]) -> String {
 pub(crate) struct Bed {
     pub(crate) daemon: Daemon,
     pub(crate) model: Model,
+    /// Decides what is needed, where there is one.
+    router: Option<Model>,
     tokens: Vec<(&'static str, String)>,
 }
 
@@ -79,6 +81,26 @@ impl Bed {
         Self::with(model, &config, |setup| setup).await
     }
 
+    /// With this model behind `main`, and a small one that says of every question that it needs neither
+    /// memory nor tools.
+    pub(crate) async fn chatting(model: Model, more: &str) -> Self {
+        Self::chatting_with(model, more, |setup| setup).await
+    }
+
+    pub(crate) async fn chatting_with(
+        model: Model,
+        more: &str,
+        change: impl FnOnce(Setup) -> Setup,
+    ) -> Self {
+        let router = Model::start(|_| Say::json(&json!({ "needs": "none", "query": "" }))).await;
+        let config = endpoint("main", &model, Form::Openai, more)
+            + &endpoint("small", &router, Form::Openai, "")
+            + &reasoner(&["main"])
+            + "router = [\"small\"]\n";
+        let bed = Self::with(model, &config, change).await;
+        Self { router: Some(router), ..bed }
+    }
+
     /// With endpoints and roles of its own.
     pub(crate) async fn with(
         model: Model,
@@ -94,7 +116,7 @@ impl Bed {
         ];
         let tokens = tokens(setup.folder.path(), &people);
         let daemon = setup.config(&format!("{PLAIN}{config}")).start().await;
-        let bed = Self { daemon, model, tokens };
+        let bed = Self { daemon, model, router: None, tokens };
         bed.open().await;
         bed
     }
@@ -110,8 +132,8 @@ impl Bed {
 
     /// The daemon again, in the same folder, after it has ended.
     pub(crate) async fn restart(self) -> Self {
-        let Self { daemon, model, tokens } = self;
-        let bed = Self { daemon: daemon.restart().await, model, tokens };
+        let Self { daemon, model, router, tokens } = self;
+        let bed = Self { daemon: daemon.restart().await, model, router, tokens };
         bed.open().await;
         bed
     }

@@ -10,9 +10,31 @@ use switchboard::proto::reason::{ListRunsRequest, RunEvent, State};
 use tokio_stream::StreamExt;
 use tonic::Code;
 
-use super::bed::{Bed, all, answer, ask, count, kinds, reason, until, whole};
-use super::model::{Say, Seen};
+use super::bed::{Bed, all, answer, ask, count, endpoint, kinds, reason, reasoner, until, whole};
+use super::forms::Form;
+use super::model::{Model, Say, Seen};
 use super::{label, three_steps};
+use crate::daemon::{Setup, eventually};
+
+/// A tool that changes something, and takes its time.
+const CHANGE: &str = r#"
+name = "probe.change"
+description = "Changes something by a shell script, which may take its time. For tests of restarts."
+profile = "slow"
+risk = "write"
+
+[input_schema]
+type = "object"
+required = ["script"]
+additionalProperties = false
+properties.script = { type = "string", description = "What sh runs." }
+
+[command]
+argv = ["sh", "-c", "{/script}"]
+stdin = "none"
+"#;
+const PERMIT: &str = "@id(\"change\") @owner(\"tests\")\npermit (principal, \
+                      action == Switchboard::Action::\"probe.change\", resource);\n";
 
 /// Takes the rest of a run, and gives all of it.
 async fn rest(bed: &Bed, first: Vec<RunEvent>) -> Vec<RunEvent> {
@@ -40,7 +62,7 @@ async fn a_killed_daemon_goes_on_by_itself_and_runs_no_call_twice() {
     let mut stream = bed.start("agent", ask("How many words has it?")).await.unwrap();
     let mut first = until(&mut stream, "observation").await;
     let run = first[0].run_id.clone();
-    crate::daemon::eventually("it asks again", || async { bed.model.asked() == 2 }).await;
+    eventually("it asks again", || async { bed.model.asked() == 2 }).await;
     let bed = {
         bed.daemon.signal("KILL");
         while let Some(Ok(event)) = stream.next().await {
@@ -50,7 +72,7 @@ async fn a_killed_daemon_goes_on_by_itself_and_runs_no_call_twice() {
         bed.kill().await
     };
     // Nobody resumes it: it goes on by itself.
-    crate::daemon::eventually("the run ends", || async {
+    eventually("the run ends", || async {
         let listed = bed.list("agent", ListRunsRequest::default()).await.unwrap().runs;
         listed[0].run_id == run && listed[0].state() == State::Answered
     })
@@ -68,11 +90,16 @@ async fn a_killed_daemon_goes_on_by_itself_and_runs_no_call_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_was_under_way_at_the_kill_is_looked_up_and_never_made_again() {
-    let bed = Bed::by(|seen| match seen.results() {
-        0 => Say::call("probe.slow", json!({ "script": "sleep 40" })),
+    let model = Model::start(|seen| match seen.results() {
+        0 => Say::call("probe.change", json!({ "script": "sleep 40" })),
         _ => Say::Text(format!("It is not known whether it ran [{}].", label(seen))),
-    })
-    .await;
+    });
+    let model = model.await;
+    let config = endpoint("main", &model, Form::Openai, "") + &reasoner(&["main"]);
+    let change = |setup: Setup| {
+        setup.policy("tools/probe-change.toml", CHANGE).policy("cedar/change.cedar", PERMIT)
+    };
+    let bed = Bed::with(model, &config, change).await;
     let mut stream = bed.start("agent", ask("Sleep.")).await.unwrap();
     let first = until(&mut stream, "action").await;
     let called = calls(&first);
@@ -86,7 +113,7 @@ async fn a_call_that_was_under_way_at_the_kill_is_looked_up_and_never_made_again
     });
     let told = told.unwrap();
     assert_eq!((told.success, told.code.as_str()), (false, "OUTCOME_UNKNOWN"), "{told:?}");
-    assert!(bed.records("probe.slow").is_empty(), "it left no record, and was not made again");
+    assert!(bed.records("probe.change").is_empty(), "it left no record, and was not made again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

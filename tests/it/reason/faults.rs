@@ -11,14 +11,15 @@ use super::forms::Form;
 use super::label;
 use super::model::{Model, Say};
 
-/// Every attempt at an endpoint, in order.
+/// Every attempt to have the question answered, in order.
 fn attempts(events: &[RunEvent]) -> Vec<Attempt> {
     let asked = events.iter().filter_map(|event| match &event.event {
         Some(Event::Thought(one)) => one.asked.clone(),
         Some(Event::Routed(one)) => one.asked.clone(),
         _ => None,
     });
-    asked.flat_map(|asked| asked.attempts).collect()
+    let of_main = |one: &Attempt| one.endpoint != "small";
+    asked.flat_map(|asked| asked.attempts).filter(of_main).collect()
 }
 
 fn outcomes(events: &[RunEvent]) -> Vec<String> {
@@ -33,21 +34,13 @@ fn failure(events: &[RunEvent]) -> (String, String) {
     }
 }
 
-/// A daemon with one endpoint whose settings are these.
-async fn bed(model: Model, more: &str) -> Bed {
-    let config = endpoint("main", &model, Form::Openai, more) + &reasoner(&["main"]);
-    Bed::with(model, &config, |setup| setup).await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_answer_is_an_answer() {
-    let bed = Bed::saying([Say::text("Late.").late(Duration::from_secs(2))]).await;
+    let model = Model::saying([Say::text("Late.").late(Duration::from_secs(2))]).await;
+    let bed = Bed::chatting(model, "").await;
     let events = bed.run(ask("Are you slow?")).await;
     whole(&events);
-    assert_eq!(
-        (answer(&events).text.as_str(), outcomes(&events)),
-        ("Late.", vec!["ok".to_owned()])
-    );
+    assert_eq!((answer(&events).text.as_str(), outcomes(&events)), ("Late.", vec!["ok".to_owned()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +52,7 @@ async fn what_may_pass_is_asked_again() {
         (Say::Half(Box::new(right())), "connection", 0),
         (Say::Close, "connection", 0),
     ];
-    let bed = Bed::saying([]).await;
+    let bed = Bed::chatting(Model::saying([]).await, "").await;
     for (fault, outcome, status) in cases {
         bed.model.now([fault.clone(), right()]);
         let events = bed.run(ask("Are you there?")).await;
@@ -80,7 +73,7 @@ async fn what_may_pass_is_asked_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_that_is_asked_for_is_kept() {
     let busy = Say::Status(429, vec!["retry-after: 1".into()], "{\"error\":\"busy\"}".into());
-    let bed = Bed::saying([busy, Say::text("Now.")]).await;
+    let bed = Bed::chatting(Model::saying([busy, Say::text("Now.")]).await, "").await;
     let begun = Instant::now();
     let events = bed.run(ask("Are you busy?")).await;
     whole(&events);
@@ -120,7 +113,7 @@ async fn a_schema_that_one_provider_refuses_is_taken_by_the_next_and_the_part_is
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_cannot_be_read_is_bounded() {
-    let bed = bed(Model::saying([]).await, "retries = 1").await;
+    let bed = Bed::chatting(Model::saying([]).await, "retries = 1").await;
     for raw in ["{not json", "", "[]", "{\"choices\":[]}", "\u{0}\u{1}"] {
         bed.model.by(move |_| Say::Raw(raw.to_owned()));
         let before = bed.model.asked();
@@ -137,7 +130,8 @@ async fn an_answer_that_cannot_be_read_is_bounded() {
 async fn output_that_is_no_turn_is_told_to_the_model_and_the_run_is_bounded() {
     // In the form of JSON alone each turn is one object; this model never keeps to it.
     let model = Model::start(|_| Say::text("{\"tool_call\": {\"name\": ")).await;
-    let bed = bed(model, "form = \"json\"").await;
+    let config = endpoint("main", &model, Form::Openai, "form = \"json\"") + &reasoner(&["main"]);
+    let bed = Bed::with(model, &config, |setup| setup).await;
     let events = bed.run(ask("Can you write JSON?")).await;
     whole(&events);
     assert_ne!(kind(events.last().unwrap()), "answer", "{events:#?}");
@@ -154,10 +148,7 @@ async fn the_same_call_for_ever_runs_once() {
     let events = bed.run(ask("Do you repeat yourself?")).await;
     whole(&events);
     assert_eq!(kind(events.last().unwrap()), "partial", "{:?}", kinds(&events));
-    assert_eq!(
-        bed.records("text.stats").iter().filter(|one| one["status"] == "success").count(),
-        1
-    );
+    assert_eq!(bed.records("text.stats").iter().filter(|one| one["status"] == "success").count(), 1);
     let repeated = events.iter().filter(|event| match &event.event {
         Some(Event::Observation(one)) => one.code == "DUPLICATE_CALL",
         _ => false,
@@ -168,7 +159,7 @@ async fn the_same_call_for_ever_runs_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_megabytes_are_not_read() {
-    let bed = bed(Model::saying([]).await, "retries = 0").await;
+    let bed = Bed::chatting(Model::saying([]).await, "retries = 0").await;
     let resident = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", bed.daemon.pid())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap().to_owned();
@@ -187,9 +178,8 @@ async fn ten_megabytes_are_not_read() {
 async fn a_redirect_is_followed_by_nobody() {
     let elsewhere = Model::start(|_| Say::text("I am elsewhere.")).await;
     let location = format!("location: {}/chat/completions", elsewhere.url(Form::Openai));
-    let model =
-        Model::start(move |_| Say::Status(307, vec![location.clone()], String::new())).await;
-    let bed = bed(model, "").await;
+    let model = Model::start(move |_| Say::Status(307, vec![location.clone()], String::new())).await;
+    let bed = Bed::chatting(model, "").await;
     let events = bed.run(ask("Where are you?")).await;
     whole(&events);
     let (code, message) = failure(&events);
@@ -201,7 +191,7 @@ async fn a_redirect_is_followed_by_nobody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_hangs_is_left_alone_in_time() {
     let more = "timeout = \"1s\"\nfirst_token_timeout = \"1s\"\nretries = 0";
-    let bed = bed(Model::start(|_| Say::Silence).await, more).await;
+    let bed = Bed::chatting(Model::start(|_| Say::Silence).await, more).await;
     let begun = Instant::now();
     let events = bed.run(ask("Do you hang?")).await;
     whole(&events);
@@ -209,7 +199,7 @@ async fn who_hangs_is_left_alone_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 
     // The run's own time is a limit too, whatever its endpoints may take.
-    let bed = self::bed(Model::start(|_| Say::Silence).await, "").await;
+    let bed = Bed::chatting(Model::start(|_| Say::Silence).await, "").await;
     let begun = Instant::now();
     let events = bed.run(within("Do you hang for long?", Duration::from_secs(1))).await;
     whole(&events);

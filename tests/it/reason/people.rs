@@ -8,7 +8,6 @@ use tonic::Code;
 use tonic_types::StatusExt;
 
 use super::bed::{self, Bed, all, ask, reason};
-use super::forms::Form;
 use super::model::{Model, Say};
 
 /// An id that no run has.
@@ -16,7 +15,7 @@ const NOBODY: &str = "0193e3c8-0000-7000-8000-000000000000";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn for_anybody_else_there_is_no_such_run() {
-    let bed = Bed::by(|_| Say::text("Hello.")).await;
+    let bed = Bed::chatting(Model::start(|_| Say::text("Hello.")).await, "").await;
     let events = bed.run(ask("Say hello.")).await;
     let run = events[0].run_id.clone();
     let mut client = bed.client().await;
@@ -48,24 +47,17 @@ async fn for_anybody_else_there_is_no_such_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_forbidden_starts_no_run_and_leaves_a_record() {
     let model = Model::start(|_| Say::text("Hello.")).await;
-    let config = bed::endpoint("main", &model, Form::Openai, "") + &bed::reasoner(&["main"]);
     let forbid = "@id(\"no-clerks\") @owner(\"tests\")\nforbid (principal, action, resource)\n\
                   when { principal.name == \"clerk\" && context.models.contains(\"main\") };\n";
-    let bed = Bed::with(model, &config, |setup| setup.policy("reason/clerks.cedar", forbid)).await;
+    let bed = Bed::chatting_with(model, "", |setup| setup.policy("reason/clerks.cedar", forbid)).await;
     let denied = bed.start("clerk", ask("Say hello.")).await.unwrap_err();
-    assert_eq!(
-        (denied.code(), reason(&denied).as_str()),
-        (Code::PermissionDenied, "POLICY_DENIED")
-    );
+    assert_eq!((denied.code(), reason(&denied).as_str()), (Code::PermissionDenied, "POLICY_DENIED"));
     assert!(denied.message().contains("no-clerks"), "{}", denied.message());
     bed::answer(&bed.run(ask("Say hello.")).await);
     assert_eq!(bed.model.asked(), 1);
     let records = bed.records("reason:run");
     let of = |who: &str| records.iter().find(|one| one["caller"] == who).unwrap();
-    assert_eq!(
-        (&of("clerk")["code"], &of("agent")["status"]),
-        (&"POLICY_DENIED".into(), &"success".into())
-    );
+    assert_eq!((&of("clerk")["code"], &of("agent")["status"]), (&"POLICY_DENIED".into(), &"success".into()));
     assert_eq!(of("clerk")["facts"]["decision"]["policies"][0], "no-clerks");
     let unknown = RunRequest { agent: "nobody".into(), ..ask("Say hello.") };
     let unknown = bed.start("agent", unknown).await.unwrap_err();
@@ -83,10 +75,7 @@ async fn every_wrong_field_is_named_and_nothing_is_started() {
         ..RunRequest::default()
     };
     let status = bed.start("agent", wrong).await.unwrap_err();
-    assert_eq!(
-        (status.code(), reason(&status).as_str()),
-        (Code::InvalidArgument, "MALFORMED_REQUEST")
-    );
+    assert_eq!((status.code(), reason(&status).as_str()), (Code::InvalidArgument, "MALFORMED_REQUEST"));
     let named = status.get_details_bad_request().unwrap().field_violations;
     let named: Vec<_> = named.into_iter().map(|one| one.field).collect();
     assert_eq!(named, ["question", "previous_run_id", "limits.money"]);
@@ -99,11 +88,11 @@ async fn every_wrong_field_is_named_and_nothing_is_started() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_comes_in_pages_and_by_state_and_conversation() {
-    let bed = Bed::by(|seen| match seen.shown().contains("silent") {
+    let model = Model::start(|seen| match seen.shown().contains("silent") {
         true => Say::Silence,
         false => Say::text("Hello."),
-    })
-    .await;
+    });
+    let bed = Bed::chatting(model.await, "").await;
     for number in 0..5 {
         let conversation_id = format!("c{}", number % 2);
         bed.run(RunRequest { conversation_id, ..ask(&format!("Say hello {number}.")) }).await;
@@ -151,7 +140,7 @@ async fn a_daemon_without_a_model_says_how_it_gets_to_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_secret_in_a_question_is_kept_in_clear() {
-    let bed = Bed::by(|_| Say::text("Paid.")).await;
+    let bed = Bed::chatting(Model::start(|_| Say::text("Paid.")).await, "").await;
     let card = "4111 1111 1111 1111";
     let events = bed.run(ask(&format!("Who paid with {card}?"))).await;
     assert!(!format!("{events:?}").contains(card), "{events:#?}");

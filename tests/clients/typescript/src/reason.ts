@@ -5,7 +5,7 @@ import type { Item__Output } from "../generated/switchboard/reason/v1/Item.js";
 import type { RunEvent__Output } from "../generated/switchboard/reason/v1/RunEvent.js";
 import type { RunRequest } from "../generated/switchboard/reason/v1/RunRequest.js";
 import type { RunSummary__Output } from "../generated/switchboard/reason/v1/RunSummary.js";
-import type { State as WireState } from "../generated/switchboard/reason/v1/State.js";
+import type { State as WireState, State__Output } from "../generated/switchboard/reason/v1/State.js";
 import type { Usage__Output } from "../generated/switchboard/reason/v1/Usage.js";
 import { RPC, type RpcSettings } from "./core.js";
 import { type Json, maybeJson } from "./exact.js";
@@ -232,7 +232,7 @@ export function wireStates(states: readonly RunState[]): WireState[] {
   return chosen.map((one) => `STATE_${one}` as WireState);
 }
 
-export function stateFromWire(state: WireState): RunState {
+export function stateFromWire(state: State__Output): RunState {
   return state.replace("STATE_", "").toLowerCase() as RunState;
 }
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypeAlias, Unpack
 
 import grpc
 import grpc.aio
@@ -29,6 +29,11 @@ from .runs import PAGE, Following
 
 if TYPE_CHECKING:
     from .aio import AsyncClient
+
+Wire: TypeAlias = (
+    "grpc.aio.UnaryStreamCall[pb.RunRequest, pb.RunEvent]"
+    " | grpc.aio.UnaryStreamCall[pb.ResumeRequest, pb.RunEvent]"
+)
 
 
 class AsyncReason:
@@ -90,7 +95,7 @@ class AsyncRun(Following, AsyncIterator[RunEvent]):
     def __init__(
         self,
         client: AsyncClient,
-        stub: reason_pb2_grpc.ReasonServiceStub,
+        stub: reason_pb2_grpc.ReasonServiceAsyncStub,
         request: pb.RunRequest | pb.ResumeRequest,
         timeout: float | None,
     ) -> None:
@@ -100,7 +105,7 @@ class AsyncRun(Following, AsyncIterator[RunEvent]):
         self._wire = self._send()
         self._events = aiter(self._wire)
 
-    def _send(self) -> grpc.aio.UnaryStreamCall[pb.RunRequest | pb.ResumeRequest, pb.RunEvent]:
+    def _send(self) -> Wire:
         request, end = self._next(), left(self._deadline)
         metadata = self._client._metadata()
         if isinstance(request, pb.RunRequest):
