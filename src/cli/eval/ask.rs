@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::script::Made;
-use crate::catalog::exported_name;
 use crate::call::Dialect;
+use crate::catalog::exported_name;
 
 /// A question to a model.
 #[derive(Debug, Clone, Default)]

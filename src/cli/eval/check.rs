@@ -168,7 +168,8 @@ fn evidence(checks: &mut Checks, wanted: &Evidence, seen: &Seen) {
     }
     for kind in &wanted.steps {
         let check = format!("step {kind}");
-        checks.hold(check, seen.steps.contains(kind), || format!("it has {}", seen.steps.join(", ")));
+        checks
+            .hold(check, seen.steps.contains(kind), || format!("it has {}", seen.steps.join(", ")));
     }
 }
 

@@ -109,17 +109,16 @@ impl Comparison {
     pub(super) fn of(before: &Report, after: &Report) -> Self {
         let key = |case: &CaseReport| (case.suite.clone(), case.name.clone());
         let keys: BTreeSet<_> = before.cases.iter().chain(&after.cases).map(key).collect();
-        let find = |report: &Report, wanted: &(String, String)| {
-            report.cases.iter().find(|case| key(case) == *wanted).cloned()
-        };
         let mut cases: Vec<Pair> = keys
             .iter()
-            .map(|key| Pair::of(format!("{}/{}", key.0, key.1), find(before, key), find(after, key)))
+            .map(|key| {
+                let name = format!("{}/{}", key.0, key.1);
+                Pair::of(name, find(before, key), find(after, key))
+            })
             .collect();
         cases.sort_by_key(|pair| pair.change.place());
-        let count = |change: Change| {
-            (change, cases.iter().filter(|pair| pair.change == change).count())
-        };
+        let count =
+            |change: Change| (change, cases.iter().filter(|pair| pair.change == change).count());
         Self {
             labels: (before.label.clone(), after.label.clone()),
             sums: (before.sum, after.sum),
@@ -128,6 +127,11 @@ impl Comparison {
             cases,
         }
     }
+}
+
+/// A case by suite and name.
+fn find<'r>(report: &'r Report, (suite, name): &(String, String)) -> Option<&'r CaseReport> {
+    report.cases.iter().find(|case| case.suite == *suite && case.name == *name)
 }
 
 fn rows(before: &Report, after: &Report) -> Vec<(String, Sum, Sum)> {
@@ -158,8 +162,8 @@ impl Change {
 }
 
 impl Pair {
-    fn of(name: String, before: Option<CaseReport>, after: Option<CaseReport>) -> Self {
-        let change = match (&before, &after) {
+    fn of(name: String, before: Option<&CaseReport>, after: Option<&CaseReport>) -> Self {
+        let change = match (before, after) {
             (None, _) => Change::New,
             (_, None) => Change::Gone,
             (Some(one), Some(other)) if one.forbidden != other.forbidden => {
@@ -171,17 +175,18 @@ impl Pair {
                 std::cmp::Ordering::Greater => Change::Better,
             },
         };
-        let known = before.as_ref().map(|case| case.wrong.clone()).unwrap_or_default();
-        let wrong = after.as_ref().map(|case| case.wrong.clone()).unwrap_or_default();
-        let of = |case: &Option<CaseReport>| case.clone().unwrap_or_default();
+        let known = |text: &String| before.is_some_and(|case| case.wrong.contains(text));
+        let wrong = after.map(|case| case.wrong.iter()).into_iter().flatten();
+        let count = |case: Option<&CaseReport>| case.map_or(0, |case| case.forbidden);
+        let millis = |case: Option<&CaseReport>| case.map_or(0, |case| case.millis);
         Self {
             name,
             change,
-            before: before.as_ref().map(|case| case.score),
-            after: after.as_ref().map(|case| case.score),
-            forbidden: (of(&before).forbidden, of(&after).forbidden),
-            millis: (of(&before).millis, of(&after).millis),
-            wrong: wrong.into_iter().filter(|one| !known.contains(one)).collect(),
+            before: before.map(|case| case.score),
+            after: after.map(|case| case.score),
+            forbidden: (count(before), count(after)),
+            millis: (millis(before), millis(after)),
+            wrong: wrong.filter(|text| !known(text)).cloned().collect(),
         }
     }
 }
@@ -201,7 +206,9 @@ impl fmt::Display for Comparison {
             writeln!(f, "{:>10}{:>10}", one.forbidden, other.forbidden)?;
         }
         for pair in &self.cases {
-            let score = |score: Option<f64>| score.map_or("-".to_owned(), |one| format!("{one:.3}"));
+            let score = |score: Option<f64>| {
+                score.map_or_else(|| "-".to_owned(), |one| format!("{one:.3}"))
+            };
             let (before, after) = (score(pair.before), score(pair.after));
             writeln!(f, "{:<8}{before:>7} {after:>7}  {}", pair.change.as_str(), pair.name)?;
             for wrong in &pair.wrong {

@@ -40,8 +40,10 @@ pub(super) async fn write<'v>(
     for (place, draft) in drafts {
         let draft: Draft = serde_json::from_value(draft.clone())
             .map_err(|error| Failed::usage(format!("{place}: it is no unit: {error}")))?;
-        let asked =
-            proto::RememberRequest { draft: Some(draft.into()), ..proto::RememberRequest::default() };
+        let asked = proto::RememberRequest {
+            draft: Some(draft.into()),
+            ..proto::RememberRequest::default()
+        };
         match client.remember(asked).await {
             Ok(receipt) => open.push(receipt.into_inner()),
             // The memory's own defences; what must not happen is the case's business.

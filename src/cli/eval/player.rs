@@ -167,7 +167,8 @@ fn came(after: &[Made], made: &[(String, Value)]) -> Result<(), String> {
     if after.len() == made.len() && after.iter().zip(made).all(same) {
         return Ok(());
     }
-    let told = |calls: Vec<String>| if calls.is_empty() { "none".to_owned() } else { calls.join(", ") };
+    let told =
+        |calls: Vec<String>| if calls.is_empty() { "none".to_owned() } else { calls.join(", ") };
     Err(format!(
         "recorded after the calls {}; it comes after {}",
         told(after.iter().map(|one| format!("{} {}", one.tool, one.arguments)).collect()),

@@ -24,11 +24,8 @@ pub(super) fn draw(comparison: &Comparison, path: &Path) -> Result<(), String> {
 }
 
 fn paint(comparison: &Comparison, text: &mut String) -> Result<(), String> {
-    let mut rows: Vec<(String, f64, f64)> = vec![(
-        "all".to_owned(),
-        comparison.sums.0.score,
-        comparison.sums.1.score,
-    )];
+    let mut rows: Vec<(String, f64, f64)> =
+        vec![("all".to_owned(), comparison.sums.0.score, comparison.sums.1.score)];
     let parts = comparison.rows.iter().rev();
     rows.extend(parts.map(|(name, one, other)| (name.clone(), one.score, other.score)));
     let count = float(rows.len());

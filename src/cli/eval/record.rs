@@ -70,7 +70,8 @@ impl Recorder {
 
     fn line(&self, (case, turn): (String, usize), ask: &Ask, said: Turn) -> Line {
         let own = |exported: &str| {
-            let known = self.tools.iter().find(|tool| exported_name(tool, Dialect::Openai) == exported);
+            let known =
+                self.tools.iter().find(|tool| exported_name(tool, Dialect::Openai) == exported);
             known.cloned().unwrap_or_else(|| exported.to_owned())
         };
         let calls: Vec<Made> = said

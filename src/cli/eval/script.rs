@@ -1,14 +1,14 @@
 //! What a model says in a case, as it was recorded or as it is written by hand: one [`Line`] for each
 //! answer, with what the question to the model must look like for the answer to fit.
 
-mod fill;
+mod braces;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(super) use fill::fill;
+pub(super) use braces::fill;
 
 /// One answer of a model. In a file of recorded answers each is a line of JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

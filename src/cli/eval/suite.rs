@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::script::{self, Line};
 use crate::catalog;
 pub(super) use table::{
-    Answer, Call, Calls, Decision, Ended, Evidence, Expect, Limits, Never, Prompt,
+    Answer, Call, Calls, Decision, Ended, Evidence, Expect, Limits, Never, Prompt, pattern,
 };
 use table::{CaseTable, SuiteTable, TurnTable};
 

@@ -40,7 +40,8 @@ fn like(wanted: &Value, given: &Value) -> bool {
             wanted.iter().all(|(key, one)| given.get(key).is_some_and(|given| like(one, given)))
         }
         (Value::Array(wanted), Value::Array(given)) => {
-            wanted.len() == given.len() && wanted.iter().zip(given).all(|(one, given)| like(one, given))
+            wanted.len() == given.len()
+                && wanted.iter().zip(given).all(|(one, given)| like(one, given))
         }
         _ => wanted == given,
     }

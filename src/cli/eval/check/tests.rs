@@ -39,7 +39,10 @@ fn seen() -> Seen {
             ran("getOrder", json!({ "order_id": "ORD-10001", "deep": { "a": [1, 2] } }), "SUCCESS"),
             ran("notify.mail", json!({ "to": "a@b.example", "text": "hush" }), "POLICY_DENIED"),
         ],
-        heard: Some(Heard { prompts: vec!["short".into(), "a longer one".into()], ..Heard::default() }),
+        heard: Some(Heard {
+            prompts: vec!["short".into(), "a longer one".into()],
+            ..Heard::default()
+        }),
         ..Seen::default()
     }
 }
@@ -70,7 +73,10 @@ fn tools_are_held_against_the_ledger_in_three_ways() {
     holds(json!({ "tools": { "subset": [mail] } }));
     fails(json!({ "tools": { "subset": [mail, "getOrder"] } }), "tools");
     holds(json!({ "tools": { "subset": ["get*"] } }));
-    fails(json!({ "tools": { "subset": [{ "tool": "notify.mail", "code": "SUCCESS" }] } }), "tools");
+    fails(
+        json!({ "tools": { "subset": [{ "tool": "notify.mail", "code": "SUCCESS" }] } }),
+        "tools",
+    );
 }
 
 #[test]
@@ -86,7 +92,9 @@ fn arguments_are_compared_by_what_is_named() {
 
 #[test]
 fn an_answer_is_checked_in_every_way() {
-    holds(json!({ "answer": { "exact": " It is 22 N·m. ", "contains": ["22"], "lacks": ["18"], "regex": "\\d+ N", "most": 13 } }));
+    holds(
+        json!({ "answer": { "exact": " It is 22 N·m. ", "contains": ["22"], "lacks": ["18"], "regex": "\\d+ N", "most": 13 } }),
+    );
     fails(json!({ "answer": { "exact": "It is" } }), "exact");
     fails(json!({ "answer": { "contains": ["18"] } }), "contains `18`");
     fails(json!({ "answer": { "lacks": ["22"] } }), "lacks `22`");
@@ -104,11 +112,16 @@ fn an_answer_is_checked_in_every_way() {
 
 #[test]
 fn ends_decisions_evidence_and_prompts_are_checked() {
-    holds(json!({ "ended": ["partial", "answer"], "evidence": { "cites": ["px"], "lacks": ["old"], "steps": ["tool_result"] } }));
+    holds(
+        json!({ "ended": ["partial", "answer"], "evidence": { "cites": ["px"], "lacks": ["old"], "steps": ["tool_result"] } }),
+    );
     fails(json!({ "ended": ["waiting"] }), "ended");
     fails(json!({ "evidence": { "cites": ["old"] } }), "cites old");
     fails(json!({ "evidence": { "lacks": ["px"] } }), "does not cite px");
-    fails(json!({ "evidence": { "steps": ["numerical_comparison"] } }), "step numerical_comparison");
+    fails(
+        json!({ "evidence": { "steps": ["numerical_comparison"] } }),
+        "step numerical_comparison",
+    );
     holds(json!({ "decision": { "value": "approve", "rule": "rule-1", "holds": true } }));
     fails(json!({ "decision": { "value": "refuse" } }), "decision");
     fails(json!({ "decision": { "rule": "rule-2" } }), "rule");
@@ -121,7 +134,12 @@ fn ends_decisions_evidence_and_prompts_are_checked() {
 #[test]
 fn what_was_refused_did_not_happen_and_what_ran_did() {
     let never = |never: Value| wrong(json!({}), never);
-    assert!(never(json!({ "runs": ["notify.mail", "erase.record"], "sends": ["hush"], "reaches": ["x"] })).is_empty());
+    assert!(
+        never(
+            json!({ "runs": ["notify.mail", "erase.record"], "sends": ["hush"], "reaches": ["x"] })
+        )
+        .is_empty()
+    );
     assert_eq!(never(json!({ "runs": ["getOrder"] })), ["never runs getOrder"]);
     assert_eq!(never(json!({ "sends": ["ORD-10001"] })), ["never sends `ORD-10001`"]);
     assert_eq!(never(json!({ "reaches": ["127.0.0.1"] })), ["never reaches 127.0.0.1"]);
@@ -134,7 +152,8 @@ fn a_misfit_a_refused_trace_and_a_judge_count_too() {
     let mut bad = seen();
     bad.refusals = vec!["E9 was not retrieved".into()];
     bad.heard = Some(Heard { misfits: vec!["asked once more".into()], ..Heard::default() });
-    let found = check(&turn(json!({}), json!({})), &bad, Some((false, "the judge says: no".into())));
+    let found =
+        check(&turn(json!({}), json!({})), &bad, Some((false, "the judge says: no".into())));
     let wrong: Vec<&str> =
         found.iter().filter(|one| !one.wrong.is_empty()).map(|one| one.check.as_str()).collect();
     assert_eq!(wrong, ["recording", "trace", "judged"]);

@@ -20,8 +20,20 @@ fn report(label: &str, cases: Vec<CaseReport>) -> Report {
 }
 
 fn two() -> Comparison {
-    let before = vec![case("up", 0.5, 0), case("down", 1.0, 0), case("same", 1.0, 0), case("gone", 1.0, 0), case("leak", 0.0, 0)];
-    let after = vec![case("up", 1.0, 0), case("down", 0.5, 0), case("same", 1.0, 0), case("new", 1.0, 0), case("leak", 0.0, 1)];
+    let before = vec![
+        case("up", 0.5, 0),
+        case("down", 1.0, 0),
+        case("same", 1.0, 0),
+        case("gone", 1.0, 0),
+        case("leak", 0.0, 0),
+    ];
+    let after = vec![
+        case("up", 1.0, 0),
+        case("down", 0.5, 0),
+        case("same", 1.0, 0),
+        case("new", 1.0, 0),
+        case("leak", 0.0, 1),
+    ];
     Comparison::of(&report("version one", before), &report("version two", after))
 }
 
@@ -42,7 +54,13 @@ fn cases_are_better_worse_new_gone_or_as_they_were() {
     assert_eq!(comparison.cases[0].wrong, ["question 1: down: bad"]);
     assert!(comparison.cases[1].wrong.is_empty(), "it was wrong before");
     let text = comparison.to_string();
-    for part in ["A: version one", "B: version two", "s/k", "worse", "2 worse, 1 gone, 1 better, 1 new, 1 same"] {
+    for part in [
+        "A: version one",
+        "B: version two",
+        "s/k",
+        "worse",
+        "2 worse, 1 gone, 1 better, 1 new, 1 same",
+    ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
 }

@@ -72,8 +72,16 @@ async fn a_question_that_does_not_fit_is_refused_with_the_reason() {
         (json!({ "text": "x" }), asked("Something else"), "words of the case's question"),
         (json!({ "text": "x", "sees": ["there"] }), asked("Where is it?"), "does not have `there`"),
         (json!({ "text": "x", "blind": ["rules"] }), asked("Where is it?"), "must not be there"),
-        (json!({ "text": "x", "offered": ["getOrder"] }), asked("Where is it?"), "does not offer `getOrder`"),
-        (json!({ "text": "x", "hidden": ["python.run"] }), asked("Where is it?"), "offers `python.run`"),
+        (
+            json!({ "text": "x", "offered": ["getOrder"] }),
+            asked("Where is it?"),
+            "does not offer `getOrder`",
+        ),
+        (
+            json!({ "text": "x", "hidden": ["python.run"] }),
+            asked("Where is it?"),
+            "offers `python.run`",
+        ),
         (json!({ "text": "x", "after": [] }), after.clone(), "comes after getOrder"),
         (json!({ "text": "x", "as": "judge" }), asked("Where is it?"), "once more than the script"),
         (json!({ "text": "{{cite:x}}" }), asked("Where is it?"), "no labelled evidence"),

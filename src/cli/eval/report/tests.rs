@@ -27,7 +27,8 @@ fn sums_are_told_by_suite_and_kind() {
         passed: score > 0.9,
         ..CaseReport::default()
     };
-    let report = Report { cases: vec![case("x", 1.0), case("y", 0.5), case("", 0.0)], ..Report::default() };
+    let report =
+        Report { cases: vec![case("x", 1.0), case("y", 0.5), case("", 0.0)], ..Report::default() };
     let rows: Vec<(String, usize, usize)> =
         report.rows().into_iter().map(|(name, sum)| (name, sum.cases, sum.passed)).collect();
     assert_eq!(rows, [("s".into(), 3, 1), ("s/x".into(), 1, 1), ("s/y".into(), 1, 0)]);

@@ -42,6 +42,9 @@ fn a_recorded_line_is_read_as_it_was_written() {
         ..Line::default()
     };
     let text = serde_json::to_string(&line).unwrap();
-    assert!(!text.contains("sees") && !text.contains("times") && !text.contains("\"as\""), "{text}");
+    assert!(
+        !text.contains("sees") && !text.contains("times") && !text.contains("\"as\""),
+        "{text}"
+    );
     assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
 }

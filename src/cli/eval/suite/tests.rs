@@ -51,7 +51,10 @@ fn what_a_suite_and_a_case_forbid_is_forbidden_together() {
     let tools = |turn: &Turn| -> Vec<String> {
         turn.never.runs.iter().map(|call| call.tool().to_owned()).collect()
     };
-    assert_eq!((tools(&case.turns[0]), tools(&case.turns[1])), (vec!["x".into(), "y".into()], vec!["x".into()]));
+    assert_eq!(
+        (tools(&case.turns[0]), tools(&case.turns[1])),
+        (vec!["x".into(), "y".into()], vec!["x".into()])
+    );
     assert_eq!((case.turns[1].script[0].turn, case.turns[1].script[0].case.as_str()), (2, "n"));
 }
 
@@ -82,9 +85,14 @@ fn a_transcript_gives_its_answers_to_the_case_and_the_turn() {
         "suite: s\ntranscript: t.jsonl\ncases:\n- name: n\n  question: q\n  then: [{ question: r }]\n",
     );
     let lines = |text: &str| std::fs::write(folder.path().join("t.jsonl"), text).unwrap();
-    lines("{\"case\":\"n\",\"turn\":2,\"text\":\"two\"}\n\n{\"case\":\"n\",\"turn\":1,\"text\":\"one\"}\n");
+    lines(
+        "{\"case\":\"n\",\"turn\":2,\"text\":\"two\"}\n\n{\"case\":\"n\",\"turn\":1,\"text\":\"one\"}\n",
+    );
     let case = read(&path).unwrap().cases.remove(0);
-    assert_eq!((case.turns[0].script[0].text.as_str(), case.turns[1].script[0].text.as_str()), ("one", "two"));
+    assert_eq!(
+        (case.turns[0].script[0].text.as_str(), case.turns[1].script[0].text.as_str()),
+        ("one", "two")
+    );
     lines("{\"case\":\"m\",\"turn\":1,\"text\":\"one\"}\n");
     assert!(read(&path).unwrap_err().contains("`m`, which is no case"));
     lines("{\"case\":\"n\",\"text\":\"one\"}\n");

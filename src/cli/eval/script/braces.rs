@@ -27,7 +27,7 @@ pub(in crate::cli::eval) fn fill(value: &Value, told: &str) -> Result<Value, Str
 fn words(text: &str, told: &str) -> Result<String, String> {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, from)) = rest.split_once(OPEN) {
-        let Some((inner, after)) = from.split_once(CLOSE) else {
+        let Some((inner, after)) = closed(from) else {
             return Err(format!("`{OPEN}` in `{text}` has no `{CLOSE}`"));
         };
         out.push_str(before);
@@ -36,6 +36,15 @@ fn words(text: &str, told: &str) -> Result<String, String> {
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// What stands before the end, and behind it. Of several braces the last two are the end: an expression may
+/// have one of its own before them.
+fn closed(text: &str) -> Option<(&str, &str)> {
+    let from = text.find(CLOSE)?;
+    let braces = text.get(from..)?.bytes().take_while(|byte| *byte == b'}').count();
+    let end = from + braces;
+    Some((text.get(..end - CLOSE.len())?, text.get(end..)?))
 }
 
 fn look(asked: &str, told: &str) -> Result<String, String> {
