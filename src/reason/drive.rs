@@ -110,9 +110,17 @@ impl Drive {
         for step in mended {
             self.add("", Event::Evidence(Box::new(step))).await?;
         }
+        // A run that was gone on with is not kept: part of it is as old as it likes.
+        let mut slot = None;
         let routed = match self.log.story(|story| story.routed.clone()) {
             Some(routed) => routed,
             None => {
+                slot = self.slot().await;
+                if let Some(slot) = &slot
+                    && let Some(ended) = self.again(slot).await?
+                {
+                    return Ok(ended);
+                }
                 let routed = self.route().await?;
                 self.add("", Event::Routed(routed.clone())).await?;
                 routed
@@ -131,7 +139,11 @@ impl Drive {
             (Route::Plan, Some(lead)) => Box::pin(self.by_plan(&lead)).await?,
             _ => Box::pin(self.work(&self.errand(&routed))).await?,
         };
-        Ok(self.ended(outcome))
+        let ended = self.ended(outcome);
+        if let Some(slot) = &slot {
+            self.keep_answer(slot, &ended);
+        }
+        Ok(ended)
     }
 
     /// The whole question as an errand.
@@ -176,7 +188,8 @@ impl Drive {
         match outcome {
             Outcome::Answered(answer) => {
                 let follow_ups = self.summaries(&answer);
-                Event::Answer(Box::new(Answered { answer, follow_ups, cached: false, total }))
+                let (cached, served) = (false, None);
+                Event::Answer(Box::new(Answered { answer, follow_ups, cached, served, total }))
             }
             Outcome::Partial(partial) => Event::Partial(Box::new(Partial { total, ..partial })),
             Outcome::Failed(failure) => Event::Failed(Failure { total, ..failure }),
@@ -184,7 +197,7 @@ impl Drive {
     }
 
     /// What models took so far.
-    fn total(&self) -> Spent {
+    pub(super) fn total(&self) -> Spent {
         self.log.story(|story| Spent { tried: Vec::new(), ..story.total.clone() })
     }
 

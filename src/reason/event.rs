@@ -283,6 +283,8 @@ pub struct Observation {
     pub told: Value,
     /// The evidence that it became.
     pub item: Option<evidence::Item>,
+    /// How old the result was that it gives, in milliseconds; 0 for a new one.
+    pub age_ms: u64,
     /// What was visited by it: digest of tool and canonical arguments; empty for none.
     pub visit: String,
 }

@@ -150,4 +150,4 @@ impl ReasonService for Reasons {
 }
 
 /// A run, and the last of its events that is known.
-type From = (RunId, u64);
+type Place = (RunId, u64);

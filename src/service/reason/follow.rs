@@ -12,7 +12,7 @@ use tonic::Status;
 use tracing::Instrument;
 
 use super::arrival::Brought;
-use super::{From, Reasons, fault, status, tell};
+use super::{Place, Reasons, fault, status, tell};
 use crate::proto::reason as proto;
 use crate::reason::{Kept, RunId, Visitor};
 
@@ -49,7 +49,7 @@ impl Reasons {
     pub(super) fn follow(
         &self,
         brought: &Brought,
-        (run, after): From,
+        (run, after): Place,
         manner: Manner,
     ) -> Result<impl Stream<Item = Told> + use<>, Status> {
         let visitor = brought.visitor();
