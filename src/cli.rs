@@ -20,6 +20,7 @@ mod runs;
 mod serve;
 mod token;
 mod tools;
+mod trace;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -63,6 +64,9 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Check the evidence of a run.
+    #[command(subcommand)]
+    Trace(trace::Traces),
     /// Have a question answered: prints each step as it comes, and the answer.
     Run(run::Options),
     /// Your runs: list them, follow and go on with one, end one.
@@ -143,6 +147,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Trace(traces) => trace::run(&traces),
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
