@@ -20,6 +20,7 @@ mod runs;
 mod serve;
 mod token;
 mod tools;
+mod trace;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -68,6 +69,9 @@ enum Command {
     /// Your runs: list them, follow and go on with one, end one.
     #[command(subcommand)]
     Runs(runs::Runs),
+    /// The evidence of a run: print it, check it again offline, print its schema.
+    #[command(subcommand)]
+    Trace(trace::Traces),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -145,6 +149,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
+        Command::Trace(traces) => Box::pin(trace::run(traces)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "call",
     "pointer",
     "decimal",
@@ -22,6 +22,7 @@ const ROOMS: [&str; 19] = [
     "native",
     "batch",
     "model",
+    "evidence",
     "ledger",
     "memory",
 ];
