@@ -265,13 +265,14 @@ done <deploy/quickstart/units.jsonl
 
 # A picture, read in a sandbox and described by a model, leads to its batch; cases of that batch and its
 # orders lead to a precedent.
-asked "a damaged parcel: had its batch complaints?" '
+asked "a damaged parcel: is there a precedent?" '
     any(.[]; .event.action.tool? == "listBatchOrders") and
     (last.event.answer.answer | .text | contains("B-0413") and contains("free of charge")) and
     (last.event.answer.answer.evidence | length >= 4)' \
-    'A customer sent photo-7031 of a damaged parcel. Did its batch have such complaints before?'
+    'A customer sent photo-7031 of a damaged parcel. Was such damage reported of its batch before?'
 # A rule decides, with the limit of the day, and no model is asked.
-ruled='all(.[]; .event.thought? == null) and last.event.answer.answer.decision.value'
+ruled='all(.[]; (.event.thought?.spent.endpoint? // "") == "") and last.event.answer.answer.decision.value'
+asked "complaints of a batch, counted" "$ruled == \"known\"" 'Did batch B-0413 have complaints?'
 asked "a transfer of 15,000" "$ruled == \"second_approval\"" \
     'Does a transfer of 15,000 EUR need a second approval?'
 asked "and if it were 8,000?" "$ruled == \"single_approval\"" 'And if it were 8,000 EUR?' --previous "$run"
@@ -282,8 +283,11 @@ asked "a forecast: two workers, and a judge" '
     any(.[]; .event.ruling?.ruling.verdict? == "upheld" or .event.ruling?.ruling.verdict.verdict? == "upheld") and
     (last.event.answer.answer.text | contains("11,567.90"))' \
     'What will the revenue of 2026-Q1 be?' --agent forecast-lead
-asked "the same question again" 'last.event.answer.cached' \
-    'Does a transfer of 15,000 EUR need a second approval?' --as-of 2025-06-01
+# A question in two wordings, of which the second is not reasoned about again.
+asked "out of the memory" 'last.event.answer.cached | not' \
+    'At which pressure does the relief valve of the PX-200 open?' --collection manuals
+asked "the same in other words" 'last.event.answer | .cached and .served.similarity >= 0.85' \
+    'Please tell me at which pressure the relief valve of the PX-200 opens.' --collection manuals
 unset SWITCHBOARD_TOKEN
 
 # --- the end ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod client;
 mod doctor;
+mod eval;
 mod files;
 mod health;
 mod janitor;
@@ -64,6 +65,9 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Check the evidence of a run.
+    #[command(subcommand)]
+    Trace(trace::Traces),
     /// Have a question answered: prints each step as it comes, and the answer.
     Run(run::Options),
     /// Your runs: list them, follow and go on with one, end one.
@@ -72,6 +76,9 @@ enum Command {
     /// The evidence of a run: print it, check it again offline, print its schema.
     #[command(subcommand)]
     Trace(trace::Traces),
+    /// Put suites of questions to a daemon, and compare what came of them.
+    #[command(subcommand)]
+    Eval(eval::Eval),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -150,6 +157,10 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Trace(traces) => Box::pin(trace::run(traces)).await,
+        Command::Trace(traces) => trace::run(&traces),
+        Command::Run(options) => Box::pin(run::run(options)).await,
+        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
+        Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

@@ -140,7 +140,11 @@ async fn answer(State(script): State<Script>, body: Bytes) -> Response {
         "prompt_tokens": asked.len() / 4, "completion_tokens": told,
         "total_tokens": asked.len() / 4 + told,
     });
-    if body["stream"] == json!(true) { streamed(message, finish, &usage) } else { whole(&message, finish, &usage) }
+    if body["stream"] == json!(true) {
+        streamed(message, finish, &usage)
+    } else {
+        whole(&message, finish, &usage)
+    }
 }
 
 fn whole(message: &Value, finish: &str, usage: &Value) -> Response {

@@ -283,6 +283,8 @@ pub struct Observation {
     pub told: Value,
     /// The evidence that it became.
     pub item: Option<evidence::Item>,
+    /// How old the result was that it gives, in milliseconds; 0 for a new one.
+    pub age_ms: u64,
     /// What was visited by it: digest of tool and canonical arguments; empty for none.
     pub visit: String,
 }
@@ -311,6 +313,9 @@ pub struct Told {
     pub message: Value,
     /// What the checker found; with any, the message did not travel on.
     pub refusals: Vec<String>,
+    /// What it states, as evidence for those after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<evidence::Item>,
 }
 
 /// A contradiction was settled.

@@ -6,6 +6,8 @@ mod board;
 mod carry;
 mod check;
 mod course;
+mod crew;
+mod make;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -19,8 +21,8 @@ use serde_json::Value;
 use super::agent::{Agent, Agents};
 use super::refusal;
 
-pub(super) use carry::who;
 pub use board::{Board, Ended, Note, Skipped, Standing};
+pub(super) use carry::who;
 pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
 
 /// Times that a refused plan is made again.

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::evidence::read::{Expect, read as read_value};
+use crate::evidence::{Expect, read as read_value};
 use crate::reason::agent::{Agent, Form};
 use crate::reason::message::tests::{fact, item, step};
 use crate::reason::message::{Grounds, Message};

@@ -1,5 +1,5 @@
-//! What a worker reports, as its model wrote it: text in, a result and what is stated of it out. Looks
-//! at the form only.
+//! What a worker reports, as its model wrote it: a final answer with a result and messages beside its
+//! words in, these out. Looks at the form only.
 
 use std::collections::BTreeMap;
 
@@ -70,10 +70,10 @@ pub(in crate::reason) fn instructions(task: &Task, claims: &BTreeMap<String, Cla
             format!("\n`result` fits this JSON Schema: {schema}")
         });
     format!(
-        "Your answer goes to other agents, which cannot ask you back. Its text is one JSON object: \
-         {{\"text\": \"what you found, in one or two sentences\", \"result\": ..., \"messages\": \
-         [{{\"claim\": \"NAME\", \"scope\": {{}}, \"value\": \"1200000\", \"unit\": \"EUR\", \
-         \"evidence\": [\"E1\"]}}]}}{scope}{stated}{schema}"
+        "Your final answer goes to other agents, which cannot ask you back. It has more than words: \
+         {{\"answer\": \"what you found, in one or two sentences\", \"evidence\": [\"E1\"], \
+         \"result\": ..., \"messages\": [{{\"claim\": \"NAME\", \"scope\": {{}}, \"value\": \
+         \"1200000\", \"unit\": \"EUR\", \"evidence\": [\"E1\"]}}]}}{scope}{stated}{schema}"
     )
 }
 
@@ -87,9 +87,10 @@ pub(in crate::reason) fn shape(task: &Task) -> Value {
     let result = task.output.schema.clone().unwrap_or_else(|| json!({}));
     json!({
         "type": "object",
-        "required": ["text", "messages"],
+        "required": ["answer", "evidence", "messages"],
         "properties": {
-            "text": text,
+            "answer": text,
+            "evidence": { "type": "array", "items": text },
             "result": result,
             "messages": {
                 "type": "array",
@@ -122,8 +123,8 @@ pub(super) fn read(task: &Task, text: &str) -> Result<Report, Vec<Refusal>> {
             return Ok(Report { text, result, stated: Vec::new() });
         }
         Ok(_) => {
-            let words = "the report is no JSON object; write {\"text\": ..., \"result\": ..., \
-                         \"messages\": [...]}";
+            let words = "the report is no JSON object; write {\"answer\": ..., \"evidence\": [...], \
+                         \"result\": ..., \"messages\": [...]}";
             return Err(vec![Refusal::new(Reason::Unreadable, "", words)]);
         }
         Err(error) => {
@@ -140,10 +141,10 @@ fn members_of(members: &Map<String, Value>, wrong: &mut Vec<Refusal>) -> Report 
     let mut say = |place: &str, words: &str| {
         wrong.push(Refusal::new(Reason::BadShape, place, words));
     };
-    let text = match members.get("text") {
+    let text = match members.get("answer") {
         Some(Value::String(text)) => text.trim().to_owned(),
         Some(_) => {
-            say("/text", "must be text");
+            say("/answer", "must be text");
             String::new()
         }
         None => String::new(),

@@ -152,7 +152,7 @@ fn stated(claim: &str, value: Json, evidence: &[&str]) -> Json {
 }
 
 fn report(messages: &[Json]) -> Json {
-    json!({ "text": "found", "result": { "n": 1 }, "messages": messages })
+    json!({ "answer": "found", "evidence": ["E1"], "result": { "n": 1 }, "messages": messages })
 }
 
 fn good() -> Json {
@@ -235,7 +235,7 @@ fn each_fault_of_a_report_has_its_code_and_its_place() {
     let desk = Desk::new();
     for (desk, report, code, place) in [
         (&desk, json!("none"), Reason::Unreadable, ""),
-        (&desk, json!({ "text": 1, "messages": [] }), Reason::BadShape, "/text"),
+        (&desk, json!({ "answer": 1, "messages": [] }), Reason::BadShape, "/answer"),
         (&desk, json!({ "messages": "none" }), Reason::BadShape, "/messages"),
         (&desk, report(&[json!("revenue")]), Reason::BadShape, "/messages/0"),
         (&desk, one("confidence", json!(0.99)), Reason::BadShape, "/messages/0/confidence"),
@@ -387,8 +387,8 @@ fn what_was_settled_before_a_task_is_not_contradicted_by_it() {
 #[test]
 fn numbers_agree_within_the_tolerance_whatever_their_unit() {
     let read = |text: &str| {
-        let expect = crate::evidence::read::Expect::default();
-        crate::evidence::read::read(text, &expect, &TimeZone::UTC).unwrap()
+        let expect = crate::evidence::Expect::default();
+        crate::evidence::read(text, &expect, &TimeZone::UTC).unwrap()
     };
     for (one, two, tolerance, agree) in [
         ("100 EUR", "100.00 EUR", "", Ok(true)),

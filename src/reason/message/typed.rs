@@ -5,8 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 
 use crate::evidence::compare::compare;
-use crate::evidence::read::{Expect, Type, read};
-use crate::evidence::{Operator, Value};
+use crate::evidence::{Expect, Operator, Type, Value, read};
 use crate::reason::agent::{Claim, Form};
 use crate::reason::refusal::brief;
 

@@ -1,27 +1,25 @@
-//! Carries a plan out: has it made, checked and made again; has each task worked on by the loop, with
-//! nothing but what is its agent's; keeps every note before the next step is built on it. What is next is
+//! Carries a plan out: has each task worked on by the loop, with nothing but what is its agent's; keeps every note before the next step is built on it. What is next is
 //! decided by the [`Course`]; after a restart it is taken up from the events.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 
-use super::course::{Course, Crew, Hearing, Job, Move, Worked};
-use super::{AGAIN, Board, Note, Plan, Staff};
+use super::course::{Course, Hearing, Job, Move, Worked};
+use super::make::spent;
+use super::{Board, Note};
 use crate::evidence::{Draft, Fact, Found, Item, Label, Source};
-use crate::model::{Failed, Prompt, Role, Said, Turn, Who};
-use crate::reason::agent::Agent;
+use crate::model::{Currency, Money, Prompt, Turn};
 use crate::reason::drive::{Drive, Halt};
 use crate::reason::errand::{Errand, Outcome};
-use crate::reason::event::{Event, Kept, Planned, Ruled, Spent, Told};
-use crate::reason::judge::{self, Case, Law, Ruling, Verdict};
+use crate::reason::event::{Event, Ruled, Spent, Told};
+use crate::reason::judge::{self, Case, Ruling, Verdict};
 use crate::reason::message::{Grounds, Message};
 
-/// Longest text of a plan that the record repeats, in characters.
+/// Longest ruling that a judge is shown again, in characters.
 const SHOWN: usize = 4000;
 
 /// What came of something that was begun.
@@ -30,19 +28,14 @@ enum Done {
     Judged(Box<Case>, Spent, Result<String, String>),
 }
 
-/// What the events of a run say of its plan.
-#[derive(Default)]
-struct Past {
-    board: Option<Board>,
-    /// The last plan that was refused, and why.
-    refused: Option<(String, String)>,
-    attempts: usize,
-}
-
 impl Drive {
     /// Has an orchestrator plan the question and its team carry the plan out.
-    pub(in crate::reason) async fn by_plan(&self, lead: &Arc<Agent>) -> Result<Outcome, Halt> {
-        let crew = self.crew(lead);
+    pub(in crate::reason) async fn by_plan(&self) -> Result<Outcome, Halt> {
+        let Some(lead) = self.lead() else {
+            let why = "the orchestrator that the run was put to is not declared any more";
+            return Ok(self.at_limit("model", "PLAN_REFUSED", why));
+        };
+        let crew = self.crew(&lead);
         let past = self.past();
         let board = match past.board {
             Some(board) => board,
@@ -54,119 +47,6 @@ impl Drive {
         let mut course = Course::new(crew, board, self.grounds());
         Box::pin(self.carry(&mut course)).await?;
         Ok(self.concluded(course.board()))
-    }
-
-    /// Who works, with what is in force now.
-    fn crew(&self, lead: &Arc<Agent>) -> Crew {
-        let inner = &self.inner;
-        let agents = inner.agents.load_full();
-        let caller = &self.visitor.caller;
-        let (tools, _) = inner.pipeline.snapshot().tools_for(caller);
-        let asked = self.log.story(|story| story.started.collections.clone());
-        let wanted = |name: &String| asked.is_empty() || asked.contains(name);
-        let collections = inner.desk.collections();
-        let shelves = collections.iter().map(|one| (one.name.clone(), one.layer));
-        let law = |(id, description): (&str, &str)| Law {
-            id: id.to_owned(),
-            description: description.trim().to_owned(),
-        };
-        let hears = agents.judge(lead).is_some_and(|judge| match who(judge.model()) {
-            Who::Role(role) => inner.models.serves(role),
-            Who::Endpoint(name) => inner.models.endpoint(name).is_some(),
-        });
-        Crew {
-            lead: Arc::clone(lead),
-            tools: tools.iter().map(|tool| tool.name.clone()).collect(),
-            shelves: shelves.filter(|(name, _)| wanted(name)).collect(),
-            laws: inner.rules.load().described().map(law).collect(),
-            constants: inner.config.confidence,
-            zone: self.proof().builder().zone().clone(),
-            hears,
-            agents,
-        }
-    }
-
-    /// What happened before a restart.
-    fn past(&self) -> Past {
-        let mut past = Past::default();
-        for kept in self.log.events() {
-            let Kept { task, event, .. } = &*kept;
-            match (event, &mut past.board) {
-                (Event::Planned(planned), _) if planned.refusals.is_empty() => {
-                    past.board = serde_json::from_value(planned.plan.clone()).ok().map(Board::new);
-                }
-                (Event::Planned(planned), _) => {
-                    past.attempts += 1;
-                    let text = match &planned.plan {
-                        serde_json::Value::String(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    past.refused = Some((text, planned.refusals.join("\n")));
-                }
-                (Event::Message(told), Some(board)) => {
-                    if let Ok(note) = serde_json::from_value::<Note>(told.message.clone()) {
-                        board.take(task, note);
-                    }
-                }
-                (Event::Ruling(ruled), Some(board)) => {
-                    if let Ok(ruling) = serde_json::from_value(ruled.ruling.clone()) {
-                        board.rule(ruling);
-                    }
-                }
-                _ => {}
-            }
-        }
-        past
-    }
-
-    /// Has the plan made until one can be run, or the run's outcome where none can.
-    async fn planned(&self, crew: &Crew, past: Past) -> Result<Result<Plan, Box<Outcome>>, Halt> {
-        let staff = Staff { agents: &crew.agents, lead: &crew.lead, tools: &crew.tools };
-        let (mut refused, mut attempts) = (past.refused, past.attempts);
-        while attempts <= AGAIN {
-            self.open()?;
-            let mut asked = vec![self.question.clone()];
-            asked.extend(self.earlier_words());
-            if let Some((plan, mend)) = &refused {
-                asked.push(format!("Your last plan was:\n{plan}\n\n{mend}"));
-            }
-            let prompt = Prompt {
-                system: Plan::instructions(staff),
-                turns: vec![Turn::User(asked.join("\n\n"))],
-                shape: Some(Plan::shape(staff)),
-                by: Some(self.end()),
-                ..Prompt::default()
-            };
-            let said = match self.put(crew.lead.model(), &prompt).await? {
-                Ok(said) => said,
-                Err(failed) => {
-                    let why = format!("no plan was made: {failed}");
-                    return Ok(Err(Box::new(self.at_limit("model", "MODEL_FAILED", &why))));
-                }
-            };
-            attempts += 1;
-            let read = Plan::read(&said.text);
-            let refusals = match &read {
-                Ok(plan) => plan.check(staff),
-                Err(refusals) => refusals.clone(),
-            };
-            let shown: String = said.text.chars().take(SHOWN).collect();
-            let plan = match &read {
-                Ok(plan) => serde_json::to_value(plan).unwrap_or_default(),
-                Err(_) => serde_json::Value::String(shown),
-            };
-            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            let spent = Some(spent(&said));
-            let text = plan.to_string();
-            self.add("", Event::Planned(Planned { plan, refusals: reasons, spent })).await?;
-            match read {
-                Ok(plan) if refusals.is_empty() => return Ok(Ok(plan)),
-                _ => refused = Some((text, Plan::mend(&refusals))),
-            }
-        }
-        let reasons = refused.map(|(_, reasons)| reasons).unwrap_or_default();
-        let why = format!("no plan of {attempts} could be run; of the last one:\n{reasons}");
-        Ok(Err(Box::new(self.at_limit("model", "PLAN_REFUSED", &why))))
     }
 
     /// Does what the course says until nothing is left.
@@ -193,7 +73,7 @@ impl Drive {
                     Done::Judged(case, spent, said) => {
                         costs
                             .entry(case.id.clone())
-                            .and_modify(|sum| *sum = sum.plus(&spent))
+                            .and_modify(|sum| *sum = both(sum, &spent))
                             .or_insert(spent);
                         course.judged(&case, said.as_deref().map_err(Clone::clone));
                     }
@@ -281,9 +161,8 @@ impl Drive {
             tools: Some(job.tools.into_iter().collect()),
             recalls: !job.collections.is_empty(),
             collections: job.collections,
-            // What a report cites is checked by the protocol of messages.
-            shape: job.shape,
             model: agent.model.clone(),
+            shape: job.shape,
             steps: agent.limits.steps.unwrap_or(most).min(most),
             ..Errand::default()
         };
@@ -300,7 +179,7 @@ impl Drive {
         };
         let worked = match outcome {
             Outcome::Answered(answer) => Worked::Reported {
-                text: answer.text,
+                text: self.report(&errand, answer.text),
                 evidence: answer.evidence.iter().map(|label| label.as_str().to_owned()).collect(),
                 found: self.found_in(&errand.task),
             },
@@ -308,6 +187,16 @@ impl Drive {
             Outcome::Failed(failure) => Worked::Failed(failure.message),
         };
         Ok(Done::Worked(job.task, worked))
+    }
+
+    /// The final answer of a task, whole where it has more than words.
+    fn report(&self, errand: &Errand, words: String) -> String {
+        if errand.shape.is_none() {
+            return words;
+        }
+        let thread = self.log.story(|story| story.thread(&errand.task));
+        let answer = thread.turns.last().and_then(|turn| turn.thought.answer.as_ref());
+        answer.map_or(words, |answer| answer.get("final").unwrap_or(answer).to_string())
     }
 
     /// Asks the judge.
@@ -333,12 +222,6 @@ impl Drive {
             }
         };
         Ok(Done::Judged(Box::new(case), spent, said))
-    }
-
-    /// Asks a model, unless the daemon ends.
-    async fn put(&self, model: &str, prompt: &Prompt) -> Result<Result<Said, Failed>, Halt> {
-        let asked = self.inner.models.ask(who(model), prompt, &self.purse, None);
-        self.inner.closing().run_until_cancelled(asked).await.ok_or(Halt::Closing)
     }
 
     /// The evidence of the run so far.
@@ -389,7 +272,13 @@ impl Drive {
         } else {
             format!("{}\n\nOpen:{disputed}", ended.text)
         };
-        let evidence = ended.evidence.iter().map(|label| Label::new(label)).collect();
+        let mut evidence: Vec<Label> =
+            ended.evidence.iter().map(|label| Label::new(label)).collect();
+        for label in self.disputed(board) {
+            if !evidence.contains(&label) {
+                evidence.push(label);
+            }
+        }
         let draft = Draft { answer, evidence, missing, ..Draft::default() };
         match self.proof().judge(&draft, Timestamp::now()) {
             Ok(answer) => return Outcome::Answered(answer),
@@ -403,26 +292,31 @@ impl Drive {
     }
 }
 
-/// Whom the `model` of an agent names.
-pub(in crate::reason) fn who(model: &str) -> Who<'_> {
-    match model {
-        "router" => Who::Role(Role::Router),
-        "reasoner" => Who::Role(Role::Reasoner),
-        "judge" => Who::Role(Role::Judge),
-        "vision" => Who::Role(Role::Vision),
-        endpoint => Who::Endpoint(endpoint),
+impl Drive {
+    /// The messages that rulings left open, by their labels as evidence.
+    fn disputed(&self, board: &Board) -> Vec<Label> {
+        let open =
+            board.rulings().iter().filter(|one| !one.case.is_review && one.upheld().is_none());
+        let messages: Vec<&str> =
+            open.flat_map(|ruling| &ruling.case.packs).map(|pack| pack.message.as_str()).collect();
+        let proof = self.proof();
+        let items = proof.trace().evidence.iter().filter(|item| match &item.source {
+            Source::Message { id, .. } => messages.contains(&id.as_str()),
+            _ => false,
+        });
+        items.map(|item| item.id.clone()).collect()
     }
 }
 
-/// What an answer took.
-fn spent(said: &Said) -> Spent {
+/// What two questions to a model took.
+fn both(one: &Spent, two: &Spent) -> Spent {
+    let read = |text: &str| Money::parse(text, Currency::default()).unwrap_or_default();
     Spent {
-        endpoint: said.endpoint.clone(),
-        model: said.model.clone(),
-        input: said.usage.input,
-        output: said.usage.output,
-        estimated: said.usage.estimated,
-        money: said.cost.amount(),
-        tried: said.tried.clone(),
+        input: one.input.saturating_add(two.input),
+        output: one.output.saturating_add(two.output),
+        estimated: one.estimated || two.estimated,
+        money: read(&one.money).plus(read(&two.money)).amount(),
+        tried: one.tried.iter().chain(&two.tried).cloned().collect(),
+        ..two.clone()
     }
 }

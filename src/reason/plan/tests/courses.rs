@@ -152,7 +152,7 @@ impl Trip {
 
 fn says(value: &str, label: &str) -> String {
     let message = json!({ "claim": "revenue", "value": value, "unit": "EUR", "evidence": [label] });
-    json!({ "text": "found", "messages": [message] }).to_string()
+    json!({ "answer": "found", "evidence": [label], "messages": [message] }).to_string()
 }
 
 const UPHOLD: &str = r#"{"verdict": "P1", "grounds": ["E1"], "words": "It is in force."}"#;
