@@ -65,9 +65,6 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
-    /// Check the evidence of a run.
-    #[command(subcommand)]
-    Trace(trace::Traces),
     /// Have a question answered: prints each step as it comes, and the answer.
     Run(run::Options),
     /// Your runs: list them, follow and go on with one, end one.
@@ -157,9 +154,6 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Trace(traces) => Box::pin(trace::run(traces)).await,
-        Command::Trace(traces) => trace::run(&traces),
-        Command::Run(options) => Box::pin(run::run(options)).await,
-        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
