@@ -46,7 +46,7 @@ pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
 pub use dialect::{
-    Dialect, Export, Exported, Exports, Loss, Plans, Shape, define, export, exported_keys,
+    Dialect, Export, Exported, Exports, Loss, Mould, Plans, define, export, exported_keys,
     exported_name, restore,
 };
 pub use envelope::Envelope;

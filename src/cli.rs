@@ -15,9 +15,12 @@ mod native;
 mod offline;
 mod policy;
 mod print;
+mod run;
+mod runs;
 mod serve;
 mod token;
 mod tools;
+mod trace;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -61,6 +64,14 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Check the evidence of a run.
+    #[command(subcommand)]
+    Trace(trace::Traces),
+    /// Have a question answered: prints each step as it comes, and the answer.
+    Run(run::Options),
+    /// Your runs: list them, follow and go on with one, end one.
+    #[command(subcommand)]
+    Runs(runs::Runs),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -136,6 +147,9 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Trace(traces) => trace::run(&traces),
+        Command::Run(options) => Box::pin(run::run(options)).await,
+        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

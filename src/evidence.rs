@@ -9,7 +9,7 @@ pub mod confidence;
 pub mod derive;
 pub mod draft;
 pub mod follow;
-mod read;
+pub mod read;
 mod refusal;
 pub mod rule;
 mod scan;
@@ -20,16 +20,18 @@ pub mod trace;
 mod unit;
 pub mod value;
 
-pub use builder::{Builder, Grown, Opening, Pick};
-pub use check::{check, check_with};
+pub use builder::{Builder, Comparison, Grown, Opening, Pick};
+pub use check::{check, check_with, rule_refusals};
 pub use compare::{Compared, Operator, Refused};
 pub use confidence::{Config, Formula};
 pub use draft::{Claim, Draft};
-pub use follow::{FollowUp, follow_up};
+pub use follow::{Again, FollowUp, Given, Unfollowed, follow_up, summaries};
 pub use read::{Expect, Type, Unread, read};
 pub use refusal::{Reason, Refusal};
-pub use rule::{Rule, Rules};
-pub use schema::schema;
+pub use rule::{
+    Decided, Loaded as LoadedRule, MemoryRead, Plan, Read, Rule, Rules, Stuck, Unfit, Want,
+};
+pub use schema::{schema, schema_text};
 pub use trace::{
     Answer, Combine, Confidence, Decision, Fact, Found, Item, Known, Label, Operand, Operation,
     Partial, Source, Step, StepKind, Summary, Trace,

@@ -24,6 +24,7 @@ pub mod normalize;
 pub mod native;
 pub mod batch;
 pub mod model;
+pub mod evidence;
 pub mod ledger;
 pub mod memory;
 pub mod telemetry;

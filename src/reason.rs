@@ -12,6 +12,7 @@ mod errand;
 mod error;
 pub mod event;
 mod follow_up;
+mod front;
 mod going;
 mod judge;
 mod life;
@@ -51,11 +52,12 @@ use crate::memory::{Desk, context as contexts};
 use crate::model::Models;
 use crate::pipeline::Pipeline;
 
-pub use agent::Agents;
+pub use agent::{Agents, Surroundings};
 pub use cache::{Config as CacheConfig, Served};
 pub use config::Config;
 pub use error::Error;
 pub use event::{Event, Kept};
+pub use front::{Front, FrontPlace, Standing, Unserved};
 pub use run::{Asked, Filter, Limits, RunId, State, Summary, Visitor};
 
 use going::Going;
@@ -161,6 +163,11 @@ impl Runs {
     /// Runs of the caller, those started last first.
     pub async fn list(&self, visitor: &Visitor, filter: Filter) -> Result<Vec<Summary>, Error> {
         self.inner.store.list(&visitor.caller, filter).await
+    }
+
+    /// Why no run can be started, and how one could; `None` where one can.
+    pub fn off(&self) -> Option<&'static str> {
+        self.inner.off()
     }
 
     /// The agents that are declared.

@@ -38,7 +38,7 @@ struct Line {
     #[serde(default)]
     unless: Vec<String>,
     /// The text of the answer; an object is sent as its JSON. `{label of TEXT}` in it is the label of the
-    /// evidence that TEXT stands in.
+    /// evidence that TEXT stands in, `{pack of TEXT}` the pack of a case, of evidence against evidence.
     #[serde(default)]
     says: Value,
     /// Tools that are called.
@@ -87,17 +87,19 @@ fn said(says: &Value, asked: &str) -> Option<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    while let Some((before, rest)) = text.split_once("{label of ") {
-        let (of, after) = rest.split_once('}')?;
-        text = format!("{before}{}{after}", label(asked, of).unwrap_or("E0"));
+    for (hole, letter) in [("{label of ", 'E'), ("{pack of ", 'P')] {
+        while let Some((before, rest)) = text.split_once(hole) {
+            let (of, after) = rest.split_once('}')?;
+            text = format!("{before}{}{after}", label(asked, (letter, of)).unwrap_or("none"));
+        }
     }
     Some(text)
 }
 
-/// The label before a text: `E` with a number, as a word.
-fn label<'a>(asked: &'a str, of: &str) -> Option<&'a str> {
+/// The label before a text: a letter with a number, as a word.
+fn label<'a>(asked: &'a str, (letter, of): (char, &str)) -> Option<&'a str> {
     let before = asked.get(..asked.find(of)?)?;
-    before.rmatch_indices('E').find_map(|(at, _)| {
+    before.rmatch_indices(letter).find_map(|(at, _)| {
         let rest = before.get(at + 1..)?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let alone = !before.get(..at)?.ends_with(|one: char| one.is_alphanumeric())
@@ -138,7 +140,11 @@ async fn answer(State(script): State<Script>, body: Bytes) -> Response {
         "prompt_tokens": asked.len() / 4, "completion_tokens": told,
         "total_tokens": asked.len() / 4 + told,
     });
-    if body["stream"] == json!(true) { streamed(message, finish, &usage) } else { whole(&message, finish, &usage) }
+    if body["stream"] == json!(true) {
+        streamed(message, finish, &usage)
+    } else {
+        whole(&message, finish, &usage)
+    }
 }
 
 fn whole(message: &Value, finish: &str, usage: &Value) -> Response {

@@ -8,11 +8,11 @@ mod exports;
 mod gemini;
 mod lent;
 mod merge;
+mod mould;
 mod names;
 mod patterns;
 mod plan;
 mod restore;
-mod shape;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -28,11 +28,11 @@ use serde_json::{Map, Value, json};
 use super::Tool;
 pub use crate::call::Dialect;
 pub use exports::{Exported, Exports};
+pub use mould::Mould;
 use names::Keys;
 pub use names::exported_name;
 pub(super) use names::{DOT, is_marked};
 pub use plan::Plans;
-pub use shape::Shape;
 
 /// Longest description of a tool that `OpenAI` takes, in characters.
 const MAX_DESCRIPTION: usize = 1024;
@@ -83,10 +83,8 @@ pub fn define((own, description): (&str, &str), root: &Value, dialect: Dialect) 
                 (Some(schema), Some(true), losses)
             } else {
                 let (schema, mut losses) = copy::copy(root, dialect, keys);
-                let named = |loss: Loss| Loss {
-                    message: format!("`{own}` {}", loss.message),
-                    ..loss
-                };
+                let named =
+                    |loss: Loss| Loss { message: format!("`{own}` {}", loss.message), ..loss };
                 losses.extend(against.into_iter().map(named));
                 (Some(schema), Some(false), losses)
             }

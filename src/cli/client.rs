@@ -13,6 +13,7 @@ use tonic::{Code, Request, Status};
 use super::Failed;
 use crate::proto::memory::memory_service_client::MemoryServiceClient;
 use crate::proto::policy::policy_service_client::PolicyServiceClient;
+use crate::proto::reason::reason_service_client::ReasonServiceClient;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
 
 /// Where the daemon is.
@@ -49,6 +50,9 @@ pub(super) type Policies = PolicyServiceClient<InterceptedService<Channel, Beare
 
 /// A client of the memory service.
 pub(super) type Memories = MemoryServiceClient<InterceptedService<Channel, Bearer>>;
+
+/// A client of the reasoning service.
+pub(super) type Reasons = ReasonServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Adds the token to every request.
 #[derive(Debug, Clone)]
@@ -99,6 +103,13 @@ impl Where {
     pub(super) async fn memories(&self) -> Result<Memories, Failed> {
         let bearer = self.bearer()?;
         let client = MemoryServiceClient::with_interceptor(self.connect().await?, bearer);
+        Ok(client.max_decoding_message_size(usize::MAX))
+    }
+
+    /// Connects to the reasoning service.
+    pub(super) async fn reasons(&self) -> Result<Reasons, Failed> {
+        let bearer = self.bearer()?;
+        let client = ReasonServiceClient::with_interceptor(self.connect().await?, bearer);
         Ok(client.max_decoding_message_size(usize::MAX))
     }
 

@@ -21,7 +21,7 @@ use super::trace::{
 use super::value::Value;
 
 /// The name of the fact of the question that tells the date asked about.
-pub const AS_OF: &str = "as_of";
+pub(super) const AS_OF: &str = "as_of";
 /// Longest text of an inference, in characters.
 const STATEMENT: usize = 2000;
 
@@ -189,9 +189,8 @@ impl Builder {
             item.source == found.source && item.text == found.text && item.facts == found.facts
         });
         let step = known.and_then(|item| {
-            let brings = |step: &&Step| {
-                step.operation.is_none() && step.evidence.first() == Some(&item.id)
-            };
+            let brings =
+                |step: &&Step| step.operation.is_none() && step.evidence.first() == Some(&item.id);
             self.trace.steps.iter().find(brings)
         });
         if let (Some(item), Some(step)) = (known, step) {
@@ -361,20 +360,21 @@ impl Builder {
     fn not_before(&self, at: Timestamp) -> Timestamp {
         self.trace.steps.last().map_or(at, |step| step.at.max(at))
     }
-
-    fn unknown(&self, label: &Label, place: &str) -> Refusal {
-        check::unknown(&self.trace, label, place)
-    }
 }
 
 /// What a step that brings evidence says.
-fn brings(item: &Item) -> String {
+pub(super) fn brings(item: &Item) -> String {
     match &item.source {
         Source::Question {} => "the question, and the time it is asked for".to_owned(),
         Source::Memory { evidence, collection } => format!("{evidence} of `{collection}`"),
-        Source::Tool { tool, call_id, success: true, .. } => format!("`{tool}` answered ({call_id})"),
-        Source::Tool { tool, call_id, success: false, .. } => format!("`{tool}` failed ({call_id})"),
+        Source::Tool { tool, call_id, success: true, .. } => {
+            format!("`{tool}` answered ({call_id})")
+        }
+        Source::Tool { tool, call_id, success: false, .. } => {
+            format!("`{tool}` failed ({call_id})")
+        }
         Source::Rule { id, .. } => format!("rule `{id}`"),
+        Source::Earlier { run } => format!("the question of the earlier run {run}"),
         Source::Message { from, id } => format!("message {id} of `{from}`"),
         Source::Recall { evidence, .. } => format!("a recall brought {} units", evidence.len()),
     }

@@ -124,7 +124,9 @@ pub struct Compared {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// They are of different kinds.
-    #[error("`{left}` is {left_kind} and `{right}` is {right_kind}: compare values of one kind, and write the unit, the currency or the % with each")]
+    #[error(
+        "`{left}` is {left_kind} and `{right}` is {right_kind}: compare values of one kind, and write the unit, the currency or the % with each"
+    )]
     Kinds {
         /// The left one.
         left: String,
@@ -136,7 +138,9 @@ pub enum Refused {
         right_kind: &'static str,
     },
     /// Their units measure different things.
-    #[error("`{left}` measures {left_dimension} and `{right}` measures {right_dimension}: compare values of one dimension")]
+    #[error(
+        "`{left}` measures {left_dimension} and `{right}` measures {right_dimension}: compare values of one dimension"
+    )]
     Dimensions {
         /// The left one.
         left: String,
@@ -148,7 +152,9 @@ pub enum Refused {
         right_dimension: &'static str,
     },
     /// Their currencies differ.
-    #[error("`{left}` and `{right}` are of different currencies, and no rate is evidence: look for the amount in one currency")]
+    #[error(
+        "`{left}` and `{right}` are of different currencies, and no rate is evidence: look for the amount in one currency"
+    )]
     Currencies {
         /// The left one.
         left: String,
@@ -172,7 +178,9 @@ pub enum Refused {
         mend: &'static str,
     },
     /// Too many digits for an exact result.
-    #[error("`{left}` and `{right}` have more digits than can be computed exactly: round them first")]
+    #[error(
+        "`{left}` and `{right}` have more digits than can be computed exactly: round them first"
+    )]
     Inexact {
         /// The left one.
         left: String,
@@ -258,10 +266,7 @@ fn by_order(
         (Value::Set { .. }, Value::Set { .. }) => {
             is_in(left, right, zone)? && is_in(right, left, zone)?
         }
-        (
-            Value::Range { from: one, to: other },
-            Value::Range { from: first, to: last },
-        ) => {
+        (Value::Range { from: one, to: other }, Value::Range { from: first, to: last }) => {
             let equal = |one, two| by_order(one, Operator::Equal, two, zone);
             equal(one, first)? && equal(other, last)?
         }
@@ -296,10 +301,10 @@ fn order(left: &Value, right: &Value, zone: &TimeZone) -> Result<Option<Ordering
         (Value::Date { date: one }, Value::Date { date: two }) => one.cmp(two),
         (Value::Instant { instant: one }, Value::Instant { instant: two }) => one.cmp(two),
         (Value::Date { date }, Value::Instant { instant }) => {
-            date.cmp(&instant.to_zoned(zone.clone()).date())
+            date.cmp(&instant.to_zoned_datetime(zone.clone()).date())
         }
         (Value::Instant { instant }, Value::Date { date }) => {
-            instant.to_zoned(zone.clone()).date().cmp(date)
+            instant.to_zoned_datetime(zone.clone()).date().cmp(date)
         }
         _ => return Ok(None),
     };
@@ -307,9 +312,8 @@ fn order(left: &Value, right: &Value, zone: &TimeZone) -> Result<Option<Ordering
 }
 
 fn sizes(left: (Decimal, &str), right: (Decimal, &str)) -> Result<Ordering, Refused> {
-    let known = |name: &str| {
-        unit::find(name).ok_or_else(|| Refused::Unit { unit: name.to_owned() })
-    };
+    let known =
+        |name: &str| unit::find(name).ok_or_else(|| Refused::Unit { unit: name.to_owned() });
     let (one, two) = (known(left.1)?, known(right.1)?);
     let shown = |side: (Decimal, &str)| format!("{} {}", side.0, side.1);
     if one.dimension != two.dimension {
@@ -357,7 +361,8 @@ fn is_within(left: &Value, right: &Value, zone: &TimeZone) -> Result<bool, Refus
         Value::Range { from, to } => (from.as_ref(), to.as_ref()),
         single => (single, single),
     };
-    Ok(by_order(least, Operator::AtLeast, from, zone)? && by_order(most, Operator::AtMost, to, zone)?)
+    Ok(by_order(least, Operator::AtLeast, from, zone)?
+        && by_order(most, Operator::AtMost, to, zone)?)
 }
 
 fn kinds(left: &Value, right: &Value) -> Refused {

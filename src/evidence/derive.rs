@@ -61,9 +61,9 @@ pub struct Derived {
 /// [`Refused`], where the values do not go together or the result would not be exact.
 pub fn derive(how: How, of: &[&Value], zone: &TimeZone) -> Result<Value, Refused> {
     match (how, of) {
-        (How::Sum, [first, rest @ ..]) => rest
-            .iter()
-            .try_fold((*first).clone(), |sum, one| add(&sum, one, false)),
+        (How::Sum, [first, rest @ ..]) => {
+            rest.iter().try_fold((*first).clone(), |sum, one| add(&sum, one, false))
+        }
         (How::Difference, [from, less]) => add(from, less, true),
         (How::Product, [one, two]) => product(one, two),
         (How::Elapsed, [from, to]) => elapsed(from, to, zone),
@@ -113,8 +113,9 @@ fn add(one: &Value, two: &Value, less: bool) -> Result<Value, Refused> {
             Ok(Value::Money { number: sum(*a, *b)?, currency: c.clone() })
         }
         (Value::Quantity { number: a, unit: u }, Value::Quantity { number: b, unit: v }) => {
-            let known =
-                |name: &str| unit::find(name).ok_or_else(|| Refused::Unit { unit: name.to_owned() });
+            let known = |name: &str| {
+                unit::find(name).ok_or_else(|| Refused::Unit { unit: name.to_owned() })
+            };
             let (to, from) = (known(u)?, known(v)?);
             if to.dimension != from.dimension {
                 return Err(Refused::Dimensions {
@@ -157,7 +158,7 @@ fn product(one: &Value, two: &Value) -> Result<Value, Refused> {
 fn elapsed(from: &Value, to: &Value, zone: &TimeZone) -> Result<Value, Refused> {
     let day = |value: &Value| match value {
         Value::Date { date } => Some(*date),
-        Value::Instant { instant } => Some(instant.to_zoned(zone.clone()).date()),
+        Value::Instant { instant } => Some(instant.to_zoned_datetime(zone.clone()).date()),
         _ => None,
     };
     let (Some(first), Some(last)) = (day(from), day(to)) else {
@@ -175,7 +176,7 @@ fn later(from: &Value, period: &Value, zone: &TimeZone) -> Result<Value, Refused
             Ok(Value::Date { date: date.checked_add(span).map_err(far)? })
         }
         Value::Instant { instant } => {
-            let then = instant.to_zoned(zone.clone()).checked_add(span).map_err(far)?;
+            let then = instant.to_zoned_datetime(zone.clone()).checked_add(span).map_err(far)?;
             Ok(Value::Instant { instant: then.timestamp() })
         }
         _ => Err(pair(How::Later, from, period)),

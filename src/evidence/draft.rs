@@ -44,7 +44,8 @@ pub struct Claim {
 
 /// `[E1]`, `[E1, S2]`, `【E1】`.
 static MARK: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"[\[【(（]\s*((?:Q|[ES]\d{1,4})(?:\s*[,，、;]\s*(?:Q|[ES]\d{1,4}))*)\s*[\]】)）]").ok()
+    Regex::new(r"[\[【(（]\s*((?:Q|[ES]\d{1,4})(?:\s*[,，、;]\s*(?:Q|[ES]\d{1,4}))*)\s*[\]】)）]")
+        .ok()
 });
 
 impl Draft {

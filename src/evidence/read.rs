@@ -5,6 +5,8 @@ mod date;
 mod digits;
 mod numeral;
 
+pub(super) use numeral::is_size;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rust_decimal::Decimal;
@@ -76,19 +78,25 @@ pub enum Unread {
         text: String,
     },
     /// No such day or time.
-    #[error("there is no day or time `{text}`: write a date such as 2026-03-01, or a time such as 2026-03-01T09:00:00+08:00")]
+    #[error(
+        "there is no day or time `{text}`: write a date such as 2026-03-01, or a time such as 2026-03-01T09:00:00+08:00"
+    )]
     Calendar {
         /// The text.
         text: String,
     },
     /// What stands behind the number is no unit.
-    #[error("`{text}` has no unit that is known behind its number: write one such as kg, m, min, days, pcs, or a currency such as CNY")]
+    #[error(
+        "`{text}` has no unit that is known behind its number: write one such as kg, m, min, days, pcs, or a currency such as CNY"
+    )]
     Unit {
         /// The text.
         text: String,
     },
     /// Separators that make no number.
-    #[error("`{text}` is no number: write it with a dot before its fraction and without other signs")]
+    #[error(
+        "`{text}` is no number: write it with a dot before its fraction and without other signs"
+    )]
     Number {
         /// The text.
         text: String,
@@ -119,7 +127,9 @@ pub(super) type Lead = (Result<Value, Unread>, usize);
 
 /// A text in the form in which it is read: full-width signs as plain ones, one minus sign.
 pub(super) fn normal(text: &str) -> String {
-    text.nfkc().map(|c| if matches!(c, '\u{2212}' | '\u{2010}' | '\u{2011}') { '-' } else { c }).collect()
+    text.nfkc()
+        .map(|c| if matches!(c, '\u{2212}' | '\u{2010}' | '\u{2011}') { '-' } else { c })
+        .collect()
 }
 
 /// Reads one value.
@@ -141,7 +151,9 @@ pub fn read(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Result<Value, U
     let value = match expect.kind {
         Some(Type::Text) => Value::text(text),
         Some(Type::Set) => set(text, expect, zone)?,
-        Some(Type::Range) => range(text, expect, zone).ok_or_else(|| other(text, Type::Range))??,
+        Some(Type::Range) => {
+            range(text, expect, zone).ok_or_else(|| other(text, Type::Range))??
+        }
         _ => any(text, expect, zone)?,
     };
     fit(text, with_unit(value, expect.unit), expect.kind, zone)
@@ -286,8 +298,8 @@ fn name_at(rest: &str, apart: bool) -> Option<&'static str> {
     let fits = |name: &&'static str| {
         let Some(start) = rest.get(..name.len()) else { return false };
         let same = start == *name || (name.len() > 2 && start.eq_ignore_ascii_case(name));
-        let ends = !name.ends_with(|c: char| c.is_ascii_alphanumeric())
-            || is_edge(rest.get(name.len()..));
+        let ends =
+            !name.ends_with(|c: char| c.is_ascii_alphanumeric()) || is_edge(rest.get(name.len()..));
         let alone = apart && WORDS.contains(name) && rest.len() > name.len();
         same && ends && !alone
     };
@@ -331,7 +343,11 @@ fn set(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Result<Value, Unread
         Some(all) => all.iter().map(|one| of_json(one, &machine, zone)).collect(),
         None => {
             let inner = text.trim_start_matches(['[', '{']).trim_end_matches([']', '}']);
-            inner.split(['、', ';', '\n']).flat_map(|part| part.split(", ")).map(|part| any(part.trim(), &member, zone)).collect()
+            inner
+                .split(['、', ';', '\n'])
+                .flat_map(|part| part.split(", "))
+                .map(|part| any(part.trim(), &member, zone))
+                .collect()
         }
     };
     if members.len() > MEMBERS {
@@ -395,7 +411,7 @@ fn fit(text: &str, value: Value, kind: Option<Type>, zone: &TimeZone) -> Result<
     let Some(kind) = kind else { return Ok(value) };
     match (kind, value) {
         (Type::Date, Value::Instant { instant }) => {
-            Ok(Value::Date { date: instant.to_zoned(zone.clone()).date() })
+            Ok(Value::Date { date: instant.to_zoned_datetime(zone.clone()).date() })
         }
         (kind, value) if kind.has(&value) => Ok(value),
         (kind, value) => {

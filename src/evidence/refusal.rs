@@ -72,7 +72,9 @@ impl Reason {
 }
 
 /// One thing that is refused.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
+)]
 #[error("{place}: {message} ({})", .reason.as_str())]
 pub struct Refusal {
     /// Why.
@@ -84,7 +86,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(reason: Reason, place: impl fmt::Display, message: impl Into<String>) -> Self {
+    pub(super) fn new(
+        reason: Reason,
+        place: impl fmt::Display,
+        message: impl Into<String>,
+    ) -> Self {
         Self { reason, place: place.to_string(), message: message.into() }
     }
 }

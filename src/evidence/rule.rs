@@ -20,7 +20,9 @@ use super::compare::Operator;
 use super::derive::How;
 use super::read::Type;
 
+pub(super) use fact::{can_be, in_question};
 pub use pick::Unfit;
+pub(super) use plan::COUNT;
 pub use plan::{Decided, MemoryRead, Plan, Read, Stuck, Want};
 
 /// A declared rule.
@@ -106,8 +108,6 @@ pub enum Take {
     Least,
     /// The most.
     Most,
-    /// All of them, as a set.
-    All,
     /// How many hits there are.
     Count,
 }

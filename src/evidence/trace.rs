@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Operator;
 use super::confidence::Config;
 use super::derive::Derived;
+use super::read::Type;
 use super::value::Value;
 
 /// The form of traces that this program writes.
@@ -87,6 +88,11 @@ pub enum Source {
         /// The message.
         id: String,
     },
+    /// What an earlier turn was asked; one of the summaries has it.
+    Earlier {
+        /// The run of that turn.
+        run: String,
+    },
     /// How many units a recall brought, and which.
     Recall {
         /// Their evidence ids, best first.
@@ -94,6 +100,13 @@ pub enum Source {
         /// The collections that were asked; empty for all that were permitted.
         collections: Vec<String>,
     },
+}
+
+impl Source {
+    /// Whether it is what somebody asked, or a rule: given, not found.
+    pub(super) const fn is_given(&self) -> bool {
+        matches!(self, Self::Question {} | Self::Earlier { .. } | Self::Rule { .. })
+    }
 }
 
 /// One value that evidence states.
@@ -245,6 +258,9 @@ pub struct Operand {
     /// The unit or currency that is taken where the spelling has none; empty without.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// The kind that a rule declares; absent without a rule.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Type>,
     /// As what it was read.
     pub value: Value,
     /// How it was worked out of others.
@@ -407,17 +423,43 @@ pub struct Trace {
     /// What is known, where there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
-    /// For the next turn: this turn first, then the ones before it; at most three.
+    /// What earlier turns left for this one, latest first; at most three. For what this turn leaves, see
+    /// [`super::follow::summaries`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follow_ups: Vec<Summary>,
     /// SHA-256 in hex over all of the above in canonical form; empty while it grows.
     pub seal: String,
 }
 
+impl Fact {
+    /// A fact by its name and spelling.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        let (unit, pointer) = (String::new(), String::new());
+        Self { name: name.into(), value: value.into(), unit, pointer }
+    }
+
+    /// A fact of a unit in the memory; rules name it `entity.attribute`.
+    pub fn of_unit(entity: &str, attribute: &str, value: &str, unit: &str) -> Self {
+        Self { unit: unit.to_owned(), ..Self::new(format!("{entity}.{attribute}"), value) }
+    }
+}
+
 impl Trace {
     /// The evidence of this label.
     pub fn item(&self, label: &Label) -> Option<&Item> {
         self.evidence.iter().find(|item| item.id == *label)
+    }
+
+    /// What an earlier turn was asked, by its run, as the summaries tell it.
+    pub fn earlier_question(&self, run: &str) -> Option<&str> {
+        let own = self.follow_ups.iter().find(|one| one.run == run).map(|one| &one.question);
+        let passed_on = || {
+            let items = self.follow_ups.iter().flat_map(|one| &one.evidence);
+            let mut earlier = items
+                .filter(|item| matches!(&item.source, Source::Earlier { run: one } if one == run));
+            earlier.next().map(|item| &item.text)
+        };
+        own.or_else(passed_on).map(String::as_str)
     }
 
     /// The step of this label.

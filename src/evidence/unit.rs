@@ -71,11 +71,35 @@ static UNITS: [Unit; 92] = [
     of("liang", MASS, (5, 2), 1, &["两", "市两"]),
     of("m", LENGTH, (1, 0), 1, &["米", "公尺", "meter", "meters", "metre", "metres"]),
     of("dm", LENGTH, (1, 1), 1, &["分米", "decimetre", "decimeter", "decimetres", "decimeters"]),
-    of("cm", LENGTH, (1, 2), 1, &["厘米", "公分", "centimetre", "centimeter", "centimetres", "centimeters"]),
-    of("mm", LENGTH, (1, 3), 1, &["毫米", "millimetre", "millimeter", "millimetres", "millimeters"]),
-    of("um", LENGTH, (1, 6), 1, &["μm", "µm", "微米", "micron", "microns", "micrometre", "micrometres"]),
+    of(
+        "cm",
+        LENGTH,
+        (1, 2),
+        1,
+        &["厘米", "公分", "centimetre", "centimeter", "centimetres", "centimeters"],
+    ),
+    of(
+        "mm",
+        LENGTH,
+        (1, 3),
+        1,
+        &["毫米", "millimetre", "millimeter", "millimetres", "millimeters"],
+    ),
+    of(
+        "um",
+        LENGTH,
+        (1, 6),
+        1,
+        &["μm", "µm", "微米", "micron", "microns", "micrometre", "micrometres"],
+    ),
     of("nm", LENGTH, (1, 9), 1, &["纳米", "nanometre", "nanometer", "nanometres", "nanometers"]),
-    of("km", LENGTH, (1000, 0), 1, &["公里", "千米", "kilometre", "kilometer", "kilometres", "kilometers"]),
+    of(
+        "km",
+        LENGTH,
+        (1000, 0),
+        1,
+        &["公里", "千米", "kilometre", "kilometer", "kilometres", "kilometers"],
+    ),
     of("in", LENGTH, (254, 4), 1, &["英寸", "inch", "inches"]),
     of("ft", LENGTH, (3048, 4), 1, &["英尺", "foot", "feet"]),
     of("yd", LENGTH, (9144, 4), 1, &["码", "yard", "yards"]),
@@ -85,17 +109,50 @@ static UNITS: [Unit; 92] = [
     of("zhang", LENGTH, (10, 0), 3, &["丈"]),
     of("chi", LENGTH, (1, 0), 3, &["尺", "市尺"]),
     of("cun", LENGTH, (1, 0), 30, &["寸", "市寸"]),
-    of("m2", AREA, (1, 0), 1, &["平方米", "平米", "sqm", "sq m", "square metre", "square meter", "square metres", "square meters"]),
+    of(
+        "m2",
+        AREA,
+        (1, 0),
+        1,
+        &[
+            "平方米",
+            "平米",
+            "sqm",
+            "sq m",
+            "square metre",
+            "square meter",
+            "square metres",
+            "square meters",
+        ],
+    ),
     of("cm2", AREA, (1, 4), 1, &["平方厘米"]),
     of("mm2", AREA, (1, 6), 1, &["平方毫米"]),
-    of("km2", AREA, (1_000_000, 0), 1, &["平方公里", "平方千米", "square kilometre", "square kilometres"]),
+    of(
+        "km2",
+        AREA,
+        (1_000_000, 0),
+        1,
+        &["平方公里", "平方千米", "square kilometre", "square kilometres"],
+    ),
     of("ha", AREA, (10_000, 0), 1, &["公顷", "hectare", "hectares"]),
     of("mu", AREA, (2000, 0), 3, &["亩", "市亩"]),
     of("ft2", AREA, (9_290_304, 8), 1, &["平方英尺", "sq ft", "square foot", "square feet"]),
     of("acre", AREA, (40_468_564_224, 7), 1, &["英亩", "acres"]),
     of("L", VOLUME, (1, 0), 1, &["l", "升", "公升", "litre", "liter", "litres", "liters"]),
-    of("mL", VOLUME, (1, 3), 1, &["ml", "毫升", "millilitre", "milliliter", "millilitres", "milliliters"]),
-    of("m3", VOLUME, (1000, 0), 1, &["立方米", "立方", "cubic metre", "cubic meter", "cubic metres", "cubic meters"]),
+    of(
+        "mL",
+        VOLUME,
+        (1, 3),
+        1,
+        &["ml", "毫升", "millilitre", "milliliter", "millilitres", "milliliters"],
+    ),
+    of(
+        "m3",
+        VOLUME,
+        (1000, 0),
+        1,
+        &["立方米", "立方", "cubic metre", "cubic meter", "cubic metres", "cubic meters"],
+    ),
     of("cm3", VOLUME, (1, 3), 1, &["立方厘米", "cc"]),
     of("gal", VOLUME, (3_785_411_784, 9), 1, &["US gal", "US gallon", "US gallons"]),
     of("s", TIME, (1, 0), 1, &["秒", "秒钟", "sec", "secs", "second", "seconds"]),
@@ -103,12 +160,32 @@ static UNITS: [Unit; 92] = [
     of("us", TIME, (1, 6), 1, &["μs", "µs", "微秒", "microsecond", "microseconds"]),
     of("min", TIME, (60, 0), 1, &["分钟", "mins", "minute", "minutes"]),
     of("h", TIME, (3600, 0), 1, &["小时", "个小时", "钟头", "hr", "hrs", "hour", "hours"]),
-    of("d", TIME, (86_400, 0), 1, &["天", "日", "day", "days", "calendar day", "calendar days", "自然日"]),
+    of(
+        "d",
+        TIME,
+        (86_400, 0),
+        1,
+        &["天", "日", "day", "days", "calendar day", "calendar days", "自然日"],
+    ),
     of("wk", TIME, (604_800, 0), 1, &["周", "星期", "个星期", "week", "weeks"]),
     of("month", CALENDAR, (1, 0), 1, &["个月", "months"]),
     of("quarter", CALENDAR, (3, 0), 1, &["季度", "个季度", "quarters"]),
     of("year", CALENDAR, (12, 0), 1, &["年", "yr", "yrs", "years"]),
-    of("workday", "working time", (1, 0), 1, &["个工作日", "工作日", "workdays", "working day", "working days", "business day", "business days"]),
+    of(
+        "workday",
+        "working time",
+        (1, 0),
+        1,
+        &[
+            "个工作日",
+            "工作日",
+            "workdays",
+            "working day",
+            "working days",
+            "business day",
+            "business days",
+        ],
+    ),
     warm("K", 1, 1, (0, 0), &["kelvin", "开尔文"]),
     warm("degC", 1, 1, (27_315, 2), &["°C", "℃", "摄氏度", "celsius", "degrees celsius", "度"]),
     warm("degF", 5, 9, (45_967, 2), &["°F", "℉", "华氏度", "fahrenheit", "degrees fahrenheit"]),
@@ -148,7 +225,13 @@ static UNITS: [Unit; 92] = [
     of("Hz", FREQUENCY, (1, 0), 1, &["赫兹", "hertz"]),
     of("kHz", FREQUENCY, (1000, 0), 1, &["千赫"]),
     of("MHz", FREQUENCY, (1_000_000, 0), 1, &["兆赫"]),
-    of("pcs", "pieces", (1, 0), 1, &["件", "个", "只", "台", "pc", "piece", "pieces", "item", "items", "unit", "units"]),
+    of(
+        "pcs",
+        "pieces",
+        (1, 0),
+        1,
+        &["件", "个", "只", "台", "pc", "piece", "pieces", "item", "items", "unit", "units"],
+    ),
     of("times", "occasions", (1, 0), 1, &["次"]),
     of("cases", "cases", (1, 0), 1, &["起", "例", "宗", "case", "complaint", "complaints", "投诉"]),
     of("persons", "persons", (1, 0), 1, &["人", "名", "位", "person", "people"]),
@@ -174,8 +257,7 @@ static CURRENCIES: [(&str, &[&str]); 14] = [
 ];
 
 /// Other currencies that use a sign.
-const SHARED: [(&str, &[&str]); 2] =
-    [("$", &["HKD", "TWD", "SGD", "AUD", "CAD"]), ("¥", &["JPY"])];
+const SHARED: [(&str, &[&str]); 2] = [("$", &["HKD", "TWD", "SGD", "AUD", "CAD"]), ("¥", &["JPY"])];
 
 /// Whether two names are the same: Latin ones of three letters or more without regard to case.
 fn same(name: &str, known: &str) -> bool {
@@ -185,9 +267,8 @@ fn same(name: &str, known: &str) -> bool {
 /// The unit of a symbol or name.
 pub(super) fn find(name: &str) -> Option<&'static Unit> {
     let exact = UNITS.iter().find(|unit| unit.symbol == name);
-    let named = |unit: &&Unit| {
-        same(name, unit.symbol) || unit.names.iter().any(|known| same(name, known))
-    };
+    let named =
+        |unit: &&Unit| same(name, unit.symbol) || unit.names.iter().any(|known| same(name, known));
     exact.or_else(|| UNITS.iter().find(named))
 }
 

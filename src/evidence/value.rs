@@ -122,3 +122,26 @@ impl fmt::Display for Value {
         }
     }
 }
+
+impl Value {
+    /// The unit or currency of a value that has one.
+    pub(super) fn unit(&self) -> Option<&str> {
+        match self {
+            Self::Quantity { unit, .. } => Some(unit),
+            Self::Money { currency, .. } => Some(currency),
+            Self::Percent { .. } => Some("%"),
+            _ => None,
+        }
+    }
+
+    /// The number of a value that has one.
+    pub(super) const fn number(&self) -> Option<Decimal> {
+        match self {
+            Self::Number { number }
+            | Self::Quantity { number, .. }
+            | Self::Money { number, .. }
+            | Self::Percent { number } => Some(*number),
+            _ => None,
+        }
+    }
+}

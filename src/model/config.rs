@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::money::Currency;
 use crate::call::Dialect;
@@ -174,7 +175,7 @@ pub enum Role {
     Reasoner,
     /// Settles what contradicts.
     Judge,
-    /// Says what an image shows, beside `[memory.vision]`, by which the memory itself looks at images.
+    /// Says what an image shows; its first endpoint stands in for `[memory.vision]` where there is none.
     Vision,
 }
 
@@ -267,9 +268,57 @@ impl Config {
         self.spending.get_or_insert_with(|| beside(ledger, ".spending"));
     }
 
+    /// The URL and the endpoint of the role that looks at images, for those who speak chat completions.
+    pub fn eyes(&self) -> Result<Option<(String, &Endpoint)>, String> {
+        let Some(name) = self.roles.get(&Role::Vision).and_then(|names| names.first()) else {
+            return Ok(None);
+        };
+        let eyes = self.endpoints.get(name);
+        let eyes = eyes.ok_or_else(|| format!("there is no endpoint `{name}`"))?;
+        if eyes.provider != Provider::Openai {
+            return Err(format!(
+                "`{name}` is no endpoint of provider `openai`: images are shown as its chat takes them"
+            ));
+        }
+        Ok(Some((place(eyes)?, eyes)))
+    }
+
     /// Relative paths, for the file's folder to be put before.
     pub fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let keys = self.endpoints.values_mut().filter_map(|one| one.key_file.as_mut());
         keys.chain(&mut self.spending)
     }
+}
+
+/// The URL with the path of the provider's chat.
+pub(super) fn place(endpoint: &Endpoint) -> Result<String, String> {
+    // What is wrong with it is said without it: it may hold a password.
+    let mut url = Url::parse(&endpoint.url).map_err(|error| format!("it is no URL: {error}"))?;
+    let path = url.path().trim_end_matches('/').to_owned();
+    let with = |ends: &[&str], add: &str| {
+        let there = ends.iter().any(|end| path.ends_with(end));
+        if there { path.clone() } else { format!("{path}{add}") }
+    };
+    let path = match endpoint.provider {
+        Provider::Openai => with(&["/chat/completions"], "/chat/completions"),
+        Provider::Anthropic if path.ends_with("/v1") => format!("{path}/messages"),
+        Provider::Anthropic => with(&["/messages"], "/v1/messages"),
+        Provider::Ollama if path.ends_with("/api") => format!("{path}/chat"),
+        Provider::Ollama => with(&["/api/chat"], "/api/chat"),
+        Provider::Gemini => {
+            let model = path.rsplit_once(':').map_or(path.as_str(), |(model, _)| model);
+            let named = model.contains("/models/");
+            let model =
+                if named { model.to_owned() } else { format!("{path}/models/{}", endpoint.model) };
+            let verb = if endpoint.stream { "streamGenerateContent" } else { "generateContent" };
+            format!("{model}:{verb}")
+        }
+    };
+    url.set_path(&path);
+    if endpoint.provider == Provider::Gemini && endpoint.stream {
+        let others: Vec<(String, String)> =
+            url.query_pairs().into_owned().filter(|(key, _)| key != "alt").collect();
+        url.query_pairs_mut().clear().extend_pairs(others).append_pair("alt", "sse");
+    }
+    Ok(url.to_string())
 }

@@ -5,11 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::task::TaskTracker;
-use url::Url;
 
 use super::Error;
 use super::blame::What;
-use super::config::{Endpoint, Form, Forms, Provider};
+use super::config::{Endpoint, Form, Forms, Provider, place};
 use super::money::{Currency, Price};
 use super::prompt::Prompt;
 use super::wire::Manner;
@@ -154,39 +153,6 @@ impl Line {
         let learnt = self.learnt.lock().unwrap_or_else(PoisonError::into_inner);
         learnt.rests.is_some_and(|until| until > Instant::now())
     }
-}
-
-/// The URL with the path of the provider's chat.
-fn place(endpoint: &Endpoint) -> Result<String, String> {
-    // What is wrong with it is said without it: it may hold a password.
-    let mut url = Url::parse(&endpoint.url).map_err(|error| format!("it is no URL: {error}"))?;
-    let path = url.path().trim_end_matches('/').to_owned();
-    let with = |ends: &[&str], add: &str| {
-        let there = ends.iter().any(|end| path.ends_with(end));
-        if there { path.clone() } else { format!("{path}{add}") }
-    };
-    let path = match endpoint.provider {
-        Provider::Openai => with(&["/chat/completions"], "/chat/completions"),
-        Provider::Anthropic if path.ends_with("/v1") => format!("{path}/messages"),
-        Provider::Anthropic => with(&["/messages"], "/v1/messages"),
-        Provider::Ollama if path.ends_with("/api") => format!("{path}/chat"),
-        Provider::Ollama => with(&["/api/chat"], "/api/chat"),
-        Provider::Gemini => {
-            let model = path.rsplit_once(':').map_or(path.as_str(), |(model, _)| model);
-            let named = model.contains("/models/");
-            let model =
-                if named { model.to_owned() } else { format!("{path}/models/{}", endpoint.model) };
-            let verb = if endpoint.stream { "streamGenerateContent" } else { "generateContent" };
-            format!("{model}:{verb}")
-        }
-    };
-    url.set_path(&path);
-    if endpoint.provider == Provider::Gemini && endpoint.stream {
-        let others: Vec<(String, String)> =
-            url.query_pairs().into_owned().filter(|(key, _)| key != "alt").collect();
-        url.query_pairs_mut().clear().extend_pairs(others).append_pair("alt", "sse");
-    }
-    Ok(url.to_string())
 }
 
 /// Values that no endpoint can do with.

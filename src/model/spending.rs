@@ -183,7 +183,7 @@ impl Days {
         let rows = self.take(currency);
         self.past.extend(rows);
         self.today = today;
-        self.accounts.retain(|account| account.is_held());
+        self.accounts.retain(|_, account| account.is_held());
         for account in self.accounts.values_mut() {
             account.spent = Spent::nothing(currency);
         }
@@ -288,5 +288,5 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn today() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date()
+    TimeZone::UTC.to_datetime(Timestamp::now()).date()
 }

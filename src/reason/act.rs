@@ -258,6 +258,7 @@ impl Drive {
             code: reply.error.as_ref().map(|e| e.code.to_string()).unwrap_or_default(),
             told: observe::labelled(told, item.as_ref().map(|item| item.id.as_str())),
             item,
+            age_ms: age(reply),
             // What found no place, or was not well formed, may be sent again.
             visit: if ran { one.visit.clone() } else { String::new() },
         };
@@ -385,6 +386,12 @@ fn pending(reply: &Reply) -> Option<String> {
     let state = details.get("approval_state").and_then(Value::as_str);
     let id = details.get("approval_id").and_then(Value::as_str)?;
     (state == Some("pending")).then(|| id.to_owned())
+}
+
+/// How old the result of a reply is, in milliseconds.
+fn age(reply: &Reply) -> u64 {
+    let age = reply.metadata.cache_age_ms.map(Duration::from).unwrap_or_default();
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a model reads of a call that was not made.

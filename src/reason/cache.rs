@@ -10,6 +10,7 @@ mod alike;
 mod config;
 mod lexer;
 mod now;
+mod serve;
 mod setting;
 mod shelf;
 mod words;
@@ -18,8 +19,10 @@ mod worth;
 mod tests;
 
 use super::RunId;
-use super::event::{Event, Recalled, Routed};
+use super::event::{Event, Routed};
+use crate::evidence::Answer;
 use crate::mask;
+use crate::memory::Recalled as Hits;
 
 pub use config::Config;
 pub(super) use setting::{Setting, Slot};
@@ -33,8 +36,8 @@ pub(super) struct Cache {
     config: Config,
     /// How questions were routed. Their setting needs no standing of the memory.
     pub(super) routings: Shelf<Routed>,
-    /// What the memory gave.
-    pub(super) recalls: Shelf<Recalled>,
+    /// What the memory gave, and its record in the ledger.
+    pub(super) recalls: Shelf<(String, Hits)>,
     /// What was answered.
     pub(super) answers: Shelf<Replay>,
 }
@@ -45,8 +48,10 @@ pub(super) struct Cache {
 pub(super) struct Replay {
     /// The run that found it.
     pub(super) run: RunId,
-    /// What was recalled and observed, the steps, and the answer.
-    pub(super) events: Vec<Event>,
+    /// What was recalled and observed, and the steps, each with its task.
+    pub(super) events: Vec<(String, Event)>,
+    /// The answer.
+    pub(super) answer: Answer,
 }
 
 impl Cache {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::agent::Agent;
 use super::errand::{Errand, Outcome};
 use super::event::{Answered, Event, Failure, Partial, Route, Routed, Spent};
 use super::going::Going;
@@ -109,27 +110,48 @@ impl Drive {
         for step in mended {
             self.add("", Event::Evidence(Box::new(step))).await?;
         }
+        // A run that was gone on with is not kept: part of it is as old as it likes.
+        let mut slot = None;
         let routed = match self.log.story(|story| story.routed.clone()) {
             Some(routed) => routed,
             None => {
+                slot = self.slot().await;
+                if let Some(slot) = &slot
+                    && let Some(ended) = self.again(slot).await?
+                {
+                    return Ok(ended);
+                }
                 let routed = self.route().await?;
                 self.add("", Event::Routed(routed.clone())).await?;
                 routed
             }
         };
-        let outcome = match routed.route {
-            Route::Rule => self.by_rule(&routed.rule).await?,
-            Route::Plan => self.by_plan().await?,
-            _ => self.work(&self.errand(&routed)).await?,
+        let agent = self.log.story(|story| story.started.agent.clone());
+        let agent = match agent.as_str() {
+            "" => None,
+            name => match self.inner.agents.load().get(name) {
+                Some(agent) => Some(Arc::clone(agent)),
+                None => return Ok(self.ended(gone(name))),
+            },
         };
-        Ok(self.ended(outcome))
+        let outcome = match (routed.route, agent) {
+            (Route::Rule, _) => Box::pin(self.by_rule(&routed.rule)).await?,
+            (Route::Plan, Some(lead)) => Box::pin(self.by_plan(&lead)).await?,
+            _ => Box::pin(self.work(&self.errand(&routed))).await?,
+        };
+        let ended = self.ended(outcome);
+        if let Some(slot) = &slot {
+            self.keep_answer(slot, &ended);
+        }
+        Ok(ended)
     }
 
     /// The whole question as an errand.
     pub(super) fn errand(&self, routed: &Routed) -> Errand {
         let started = self.log.story(|story| story.started.clone());
         let steps = started.limits.steps.unwrap_or(self.inner.config.steps);
-        self.within(Errand {
+        let agents = self.inner.agents.load();
+        let mut errand = Errand {
             question: self.question.clone(),
             given: self.earlier_words(),
             tools: matches!(routed.route, Route::Direct | Route::Memory).then(Vec::new),
@@ -139,7 +161,25 @@ impl Drive {
             free: routed.route == Route::Direct,
             steps,
             ..Errand::default()
-        })
+        };
+        if let Some(agent) = agents.get(&started.agent) {
+            self.narrow(&mut errand, agent);
+        }
+        errand
+    }
+
+    /// Takes all from an errand that its agent does not have.
+    fn narrow(&self, errand: &mut Errand, agent: &Agent) {
+        let collections = self.inner.desk.collections();
+        let asked =
+            |name: &String| errand.collections.is_empty() || errand.collections.contains(name);
+        let own = collections.iter().filter(|one| agent.may_recall(&one.name, one.layer));
+        errand.collections = own.map(|one| one.name.clone()).filter(asked).collect();
+        errand.recalls &= !errand.collections.is_empty();
+        errand.tools.get_or_insert_with(|| agent.tools.clone());
+        errand.role.clone_from(&agent.instructions);
+        errand.model = Some(agent.model().to_owned());
+        errand.steps = agent.limits.steps.unwrap_or(errand.steps).min(errand.steps);
     }
 
     /// The end of the run for what came of it.
@@ -148,7 +188,8 @@ impl Drive {
         match outcome {
             Outcome::Answered(answer) => {
                 let follow_ups = self.summaries(&answer);
-                Event::Answer(Box::new(Answered { answer, follow_ups, cached: false, total }))
+                let (cached, served) = (false, None);
+                Event::Answer(Box::new(Answered { answer, follow_ups, cached, served, total }))
             }
             Outcome::Partial(partial) => Event::Partial(Box::new(Partial { total, ..partial })),
             Outcome::Failed(failure) => Event::Failed(Failure { total, ..failure }),
@@ -156,7 +197,7 @@ impl Drive {
     }
 
     /// What models took so far.
-    fn total(&self) -> Spent {
+    pub(super) fn total(&self) -> Spent {
         self.log.story(|story| Spent { tried: Vec::new(), ..story.total.clone() })
     }
 
@@ -229,6 +270,12 @@ impl Inner {
         };
         self.models.purse(&started.tenant, budget, spent)
     }
+}
+
+/// The outcome for an agent that is declared no longer.
+fn gone(name: &str) -> Outcome {
+    let message = format!("agent `{name}` is declared no longer: ask another one");
+    Outcome::Failed(Failure { code: "AGENT_GONE".to_owned(), message, total: Spent::default() })
 }
 
 /// What is known and missing, in words.

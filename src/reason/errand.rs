@@ -1,11 +1,15 @@
 //! One piece of work of a run, as the loop takes it: the whole question with all that its agent may
 //! use, or a task of a plan with the few things of its worker. What comes of it is an [`Outcome`].
 
+use serde_json::Value;
+
 use super::event::{Failure, Partial};
+use super::plan::who;
 use crate::evidence;
+use crate::model::{Endpoint, Models, Who};
 
 /// What is to be found out, and with what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Errand {
     /// The task of a plan; empty for the run itself. Its events bear it.
     pub(super) task: String,
@@ -26,10 +30,11 @@ pub(super) struct Errand {
     pub(super) recalls: bool,
     /// Whether its answer may be without evidence, as that to small talk is.
     pub(super) free: bool,
+    /// The shape of its final answer, where that is no answer in words: then whoever set the errand checks
+    /// it, and its JSON is the text of the answer.
+    pub(super) shape: Option<Value>,
     /// A role of the models or the name of an endpoint; `None` for the role `reasoner`.
     pub(super) model: Option<String>,
-    /// JSON Schema of the final answer, where it has to have more than words and evidence.
-    pub(super) shape: Option<serde_json::Value>,
     /// Questions to the model, at most.
     pub(super) steps: u32,
 }
@@ -43,4 +48,19 @@ pub(super) enum Outcome {
     Partial(Partial),
     /// There is none.
     Failed(Failure),
+}
+
+impl Errand {
+    /// Whom it asks.
+    pub(super) fn who(&self) -> Who<'_> {
+        who(self.model.as_deref().unwrap_or("reasoner"))
+    }
+
+    /// The endpoint that is asked first.
+    pub(super) fn endpoint<'m>(&self, models: &'m Models) -> Option<&'m Endpoint> {
+        match self.who() {
+            Who::Role(role) => models.lead(role),
+            Who::Endpoint(name) => models.endpoint(name),
+        }
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Limits, RunId};
 use crate::call::{Dialect, Taint};
 use crate::evidence;
-use crate::model::{Own, Tried};
+use crate::model::{Own, Said, Tried};
 
 /// One event of a run, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -283,6 +283,8 @@ pub struct Observation {
     pub told: Value,
     /// The evidence that it became.
     pub item: Option<evidence::Item>,
+    /// How old the result was that it gives, in milliseconds; 0 for a new one.
+    pub age_ms: u64,
     /// What was visited by it: digest of tool and canonical arguments; empty for none.
     pub visit: String,
 }
@@ -371,6 +373,21 @@ pub struct Failure {
     pub message: String,
     /// Of the whole run.
     pub total: Spent,
+}
+
+impl Spent {
+    /// What an answer took.
+    pub(super) fn of(said: &Said) -> Self {
+        Self {
+            endpoint: said.endpoint.clone(),
+            model: said.model.clone(),
+            input: said.usage.input,
+            output: said.usage.output,
+            estimated: said.usage.estimated,
+            money: said.cost.amount(),
+            tried: said.tried.clone(),
+        }
+    }
 }
 
 impl Event {

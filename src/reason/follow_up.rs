@@ -27,7 +27,7 @@ impl Inner {
     }
 
     /// What a run left. That it is of the same caller was checked when the one after it began.
-    async fn left_by(&self, run: &RunId) -> Vec<Summary> {
+    pub(super) async fn left_by(&self, run: &RunId) -> Vec<Summary> {
         let events = match self.store.whole(run).await {
             Ok(events) => events,
             Err(error) => {
@@ -51,7 +51,7 @@ impl Drive {
 
     /// What this run leaves: its own summary, then those before it.
     pub(super) fn summaries(&self, answer: &Answer) -> Vec<Summary> {
-        self.proof().summaries(answer)
+        self.proof().leaves(answer)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ use super::state::Story;
 use super::store::{Birth, Store};
 use super::{Agents, Asked, Error, Inner, Limits, Place, RunId, Runs, State, Visitor, cache};
 use crate::admission::Caller;
-use crate::evidence::Rules;
+use crate::evidence::{FollowUp, Rules, follow_up};
 use crate::mask;
 use crate::memory::context::Context;
 use crate::model::{Money, Role};
@@ -91,7 +92,7 @@ impl Inner {
     }
 
     /// Why there is nobody to answer; empty where there is.
-    fn off(&self) -> Option<&'static str> {
+    pub(super) fn off(&self) -> Option<&'static str> {
         match self.config.enabled {
             Some(false) => return Some("`reason.enabled` is false"),
             Some(true) => return None,
@@ -126,6 +127,7 @@ impl Inner {
         }
         let limits = self.limits(&asked.limits)?;
         as_of(&asked.as_of, &self.config.time_zone, Timestamp::now())?;
+        let asked = self.dated(asked).await;
         let caller = &visitor.caller;
         let run = RunId::generate();
         let going = self.enter(&run, caller, Vec::new())?;
@@ -160,6 +162,21 @@ impl Inner {
         metrics::counter!("switchboard_reason_runs_total", "outcome" => "started").increment(1);
         self.spawn(log, going, asked.question);
         Ok(run)
+    }
+
+    /// The question with the date of the one that it follows up by a rule, where it names no other: a dated
+    /// rule is taken as it was then.
+    async fn dated(&self, asked: Asked) -> Asked {
+        let Some(previous) = asked.previous.as_ref().filter(|_| asked.as_of.is_empty()) else {
+            return asked;
+        };
+        let (earlier, rules) = (self.left_by(previous).await, self.rules.load_full());
+        let zone = TimeZone::get(&self.config.time_zone).unwrap_or(TimeZone::UTC);
+        let as_of = match follow_up(&asked.question, &earlier, &rules, &zone) {
+            Ok(Some(FollowUp::Rule { as_of, .. })) => as_of.to_string(),
+            _ => String::new(),
+        };
+        Asked { as_of, ..asked }
     }
 
     /// Goes on with a run that nobody works on, under the caller that it has.
@@ -278,6 +295,12 @@ impl Inner {
             money: least.map(Money::amount),
             wall_ms: Some(asked.wall_ms.unwrap_or(wall).min(wall)),
         })
+    }
+
+    /// Digest of all that an answer hangs on beside the memory.
+    pub(super) fn version(&self) -> String {
+        let snapshot = self.pipeline.snapshot();
+        hex::encode(crate::call::digest_of([self.digest().as_str(), snapshot.policies.version()]))
     }
 
     /// Digest of what is in force.

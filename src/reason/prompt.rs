@@ -10,7 +10,7 @@ use super::output;
 use super::state::{Exchange, Thread};
 use super::tools::{Own, Toolset};
 use super::worked;
-use crate::model::{Prompt, Role, Turn};
+use crate::model::{Forms, Prompt, Turn};
 use crate::native::Told;
 use crate::tokens;
 
@@ -42,7 +42,7 @@ const SHORT: usize = 60;
 
 /// The rules of the loop for an errand.
 pub(super) fn rules(drive: &Drive, errand: &Errand) -> String {
-    let mut text = if errand.free { FREE.to_owned() } else { RULES.to_owned() };
+    let mut text = if errand.free { FREE } else { RULES }.to_owned();
     if !errand.role.is_empty() {
         text = format!("{}\n\n{text}", errand.role);
     }
@@ -106,7 +106,10 @@ pub(super) fn of(
         system,
         turns,
         tools: offers,
-        shape: (!errand.free).then(|| errand.shape.clone().unwrap_or_else(shape)),
+        shape: match &errand.shape {
+            None => (!errand.free).then(shape),
+            own => own.clone(),
+        },
         by: Some(drive.end()),
         ..Prompt::default()
     }
@@ -213,13 +216,7 @@ impl Drive {
     /// Tokens that the prompt of an errand may have.
     pub(super) fn window(&self, errand: &Errand) -> usize {
         let most = self.inner.config.context;
-        let models = &self.inner.models;
-        let endpoint = match errand.model.as_deref() {
-            None | Some("reasoner") => models.lead(Role::Reasoner),
-            Some("judge") => models.lead(Role::Judge),
-            Some("router") => models.lead(Role::Router),
-            Some(name) => models.endpoint(name),
-        };
+        let endpoint = errand.endpoint(&self.inner.models);
         let able = endpoint.map(|one| one.context.saturating_sub(one.max_output));
         able.and_then(|able| usize::try_from(able).ok()).map_or(most, |able| most.min(able))
     }
@@ -231,12 +228,7 @@ impl Drive {
 
     /// Whether the model of an errand writes its calls into its text.
     fn speaks(&self, errand: &Errand) -> bool {
-        use crate::model::Forms;
-        let models = &self.inner.models;
-        let endpoint = match errand.model.as_deref() {
-            None | Some("reasoner") => models.lead(Role::Reasoner),
-            Some(name) => models.endpoint(name),
-        };
+        let endpoint = errand.endpoint(&self.inner.models);
         endpoint.is_some_and(|one| !matches!(one.form, Forms::Auto | Forms::Native))
     }
 }

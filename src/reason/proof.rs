@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Error;
-use super::event::{Answered, Event, Kept};
+use super::event::{Event, Kept};
 use crate::evidence::{
     Answer, Builder, Config, Draft, Found, Grown, Item, Label, Opening, Refusal, Step, Summary,
     Trace,
@@ -24,7 +24,6 @@ pub(super) struct Proof {
     told: HashSet<Label>,
     partial: Option<crate::evidence::Partial>,
     answer: Option<Answer>,
-    follow_ups: Vec<Summary>,
 }
 
 impl Proof {
@@ -54,14 +53,8 @@ impl Proof {
             earlier,
         };
         let builder = Builder::new(opening, constants);
-        let mut proof = Self {
-            builder,
-            loose: Vec::new(),
-            told: HashSet::new(),
-            partial: None,
-            answer: None,
-            follow_ups: Vec::new(),
-        };
+        let mut proof =
+            Self { builder, loose: Vec::new(), told: HashSet::new(), partial: None, answer: None };
         events.for_each(|kept| proof.again(&kept.event));
         Ok(proof)
     }
@@ -69,8 +62,8 @@ impl Proof {
     fn again(&mut self, event: &Event) {
         match event {
             Event::Recalled(recalled) => self.loose.extend(recalled.items.iter().cloned()),
-            Event::Observation(seen) => self.loose.extend(seen.item.iter().cloned()),
             Event::Message(told) => self.loose.extend(told.items.iter().cloned()),
+            Event::Observation(seen) => self.loose.extend(seen.item.iter().cloned()),
             Event::Evidence(step) => {
                 let brought = step.operation.is_none().then(|| step.evidence.first()).flatten();
                 let at =
@@ -81,9 +74,7 @@ impl Proof {
             }
             Event::Partial(partial) => self.partial = Some(partial.partial.clone()),
             Event::Answer(answered) => {
-                let Answered { answer, follow_ups, .. } = &**answered;
-                self.answer = Some(answer.clone());
-                self.follow_ups.clone_from(follow_ups);
+                self.answer = Some(answered.answer.clone());
             }
             _ => {}
         }
@@ -94,7 +85,7 @@ impl Proof {
         let known = |item: &Item| self.builder.trace().item(&item.id).is_none();
         let loose: Vec<Item> =
             std::mem::take(&mut self.loose).into_iter().filter(|item| known(item)).collect();
-        loose.into_iter().filter_map(|item| self.found(found(item), at).1).collect()
+        loose.into_iter().filter_map(|item| self.found(Found::from(item), at).1).collect()
     }
 
     /// Adds evidence; its item, and its step where that is new.
@@ -112,6 +103,11 @@ impl Proof {
     /// The builder, for comparisons, rules and conclusions.
     pub(super) const fn builder(&mut self) -> &mut Builder {
         &mut self.builder
+    }
+
+    /// The zone in which its days begin.
+    pub(super) const fn zone(&self) -> &TimeZone {
+        self.builder.zone()
     }
 
     /// What is there so far.
@@ -135,20 +131,17 @@ impl Proof {
     }
 
     /// What a run with this answer leaves for the next.
-    pub(super) fn summaries(&self, answer: &Answer) -> Vec<Summary> {
+    pub(super) fn leaves(&self, answer: &Answer) -> Vec<Summary> {
         let mut trace = self.trace().clone();
         trace.answer = Some(answer.clone());
-        follow::summaries(&trace)
+        trace.leaves()
     }
 
     /// The whole trace, sealed.
     pub(super) fn into_trace(self) -> Trace {
-        let Self { builder, partial, answer, follow_ups, .. } = self;
+        let Self { builder, partial, answer, .. } = self;
         let mut trace = builder.trace().clone();
         (trace.partial, trace.answer) = (partial, answer);
-        if !follow_ups.is_empty() {
-            trace.follow_ups = follow_ups;
-        }
         match Builder::resume(trace) {
             Ok(whole) => whole.finish(),
             Err(refusals) => {
@@ -156,20 +149,6 @@ impl Proof {
                 builder.finish()
             }
         }
-    }
-}
-
-/// Evidence as it was before it had a label.
-fn found(item: Item) -> Found {
-    Found {
-        source: item.source,
-        text: item.text,
-        facts: item.facts,
-        valid_from: item.valid_from,
-        valid_to: item.valid_to,
-        trust: item.trust,
-        score: item.score,
-        untrusted: item.untrusted,
     }
 }
 

@@ -97,7 +97,7 @@ impl Drive {
         if top_k == 0 {
             return Ok((recalled, Vec::new()));
         }
-        let hits = match self.hits(asking).await? {
+        let hits = match self.hits_again(asking).await? {
             Ok((record, hits)) => {
                 recalled.record = record;
                 hits

@@ -5,6 +5,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
+use super::agent;
 use super::drive::{Drive, Halt};
 use super::event::{Route, Routed, Spent};
 use crate::model::{Prompt, Role, Said, Turn, Who};
@@ -15,6 +16,8 @@ const TOOLS: usize = 24;
 const WORDS: usize = 80;
 /// Tokens of its answer.
 const ANSWER: u32 = 200;
+/// Begins why a question is routed so, where the small model said it.
+const SAID: &str = "the small model: ";
 /// Longest rewritten question, in characters.
 const REWRITTEN: usize = 1000;
 
@@ -35,18 +38,30 @@ struct Verdict {
 impl Drive {
     /// How the question is answered.
     pub(super) async fn route(&self) -> Result<Routed, Halt> {
-        if self.lead().is_some() {
-            let why = "it was put to an orchestrator, which makes a plan".to_owned();
-            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
-        }
         if let Some(rule) = self.rule_for() {
             let why = "a declared rule is for this question".to_owned();
             return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
+        }
+        let agent = self.log.story(|story| story.started.agent.clone());
+        let lead = self.inner.agents.load().get(&agent).map(|agent| agent.role);
+        if lead == Some(agent::Role::Orchestrator) {
+            let why = format!("`{agent}` plans for its team");
+            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
+        }
+        if !agent.is_empty() {
+            let why = format!("`{agent}` has the tools and collections that it declares");
+            return Ok(Routed { why, ..Routed::default() });
         }
         if !self.inner.models.serves(Role::Router) {
             let why =
                 "no small model decides, so that memory and tools are both at hand".to_owned();
             return Ok(Routed { why, ..Routed::default() });
+        }
+        let slot = self.routing_slot();
+        if let Some(slot) = &slot
+            && let Some(routed) = self.routed_before(slot).await
+        {
+            return Ok(routed);
         }
         let prompt = self.routing();
         let who = Who::Role(Role::Router);
@@ -55,7 +70,13 @@ impl Drive {
             return Err(Halt::Closing);
         };
         Ok(match said {
-            Ok(said) => self.routed(&said),
+            Ok(said) => {
+                let routed = self.routed(&said);
+                if let Some(slot) = slot.filter(|_| routed.why.starts_with(SAID)) {
+                    self.keep_routing(&slot, &routed);
+                }
+                routed
+            }
             Err(failed) => Routed {
                 why: format!("the small model did not say: {}", mask::text(&failed.to_string())),
                 spent: Some(Spent { tried: failed.tried().to_vec(), ..Spent::default() }),
@@ -99,33 +120,29 @@ impl Drive {
 
     /// Its answer; what cannot be read is as if it had not been asked.
     fn routed(&self, said: &Said) -> Routed {
-        let spent = Spent {
-            endpoint: said.endpoint.clone(),
-            model: said.model.clone(),
-            input: said.usage.input,
-            output: said.usage.output,
-            estimated: said.usage.estimated,
-            money: said.cost.amount(),
-            tried: said.tried.clone(),
-        };
+        let spent = Spent::of(said);
         let text = said.text.trim().trim_start_matches("```json").trim_matches('`').trim();
         let read = serde_json::from_str::<Verdict>(text).ok().or_else(|| {
             let mended = schema::from_notation(text)?;
             serde_json::from_str(&mended).ok()
         });
         let (route, why) = match read.as_ref().map(|verdict| verdict.needs.as_str()) {
-            Some("none") => (Route::Direct, "the small model: neither memory nor tools"),
-            Some("memory") => (Route::Memory, "the small model: the memory alone"),
-            Some("tools") => (Route::Tools, "the small model: tools alone"),
-            Some("both") => (Route::Loop, "the small model: memory and tools"),
-            _ => (Route::Loop, "the small model's answer cannot be read"),
+            Some("none") => (Route::Direct, "neither memory nor tools"),
+            Some("memory") => (Route::Memory, "the memory alone"),
+            Some("tools") => (Route::Tools, "tools alone"),
+            Some("both") => (Route::Loop, "memory and tools"),
+            _ => (Route::Loop, ""),
         };
         let query = read.map(|verdict| verdict.query).unwrap_or_default();
         let query: String = query.trim().chars().take(REWRITTEN).collect();
         // A rewritten question that lost a number would find something else.
         let kept = numbers(&self.question).all(|number| query.contains(number));
         let rewritten = if kept && query != self.question { query } else { String::new() };
-        Routed { route, rewritten, rule: String::new(), why: why.to_owned(), spent: Some(spent) }
+        let why = match why {
+            "" => "the small model's answer cannot be read".to_owned(),
+            why => format!("{SAID}{why}"),
+        };
+        Routed { route, rewritten, rule: String::new(), why, spent: Some(spent) }
     }
 }
 

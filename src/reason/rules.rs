@@ -14,7 +14,7 @@ use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Though
 use super::recall;
 use super::state::Exchange;
 use crate::evidence::{
-    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read, Source, Stuck,
+    Draft, FollowUp, Found, Given, Grown, Item, Loaded, MemoryRead, Plan, Read, Source, Stuck,
     Want, follow_up,
 };
 use crate::memory::{Asking, Compare, Filter, Question};
@@ -29,7 +29,7 @@ const COUNTED: usize = 200;
 const ROUNDS: usize = 16;
 
 /// A rule for a question, with what an earlier question gives it.
-type Picked = (Arc<LoadedRule>, BTreeMap<String, Given>);
+type Picked = (Arc<Loaded>, BTreeMap<String, Given>);
 
 /// What a rule came to.
 type Tried<T> = Result<Result<T, Stuck>, Halt>;
@@ -42,20 +42,22 @@ impl Drive {
 
     fn picked(&self) -> Option<Picked> {
         let rules = self.inner.rules.load_full();
-        let (question, as_of) = {
-            let proof = self.proof();
-            (proof.trace().question.clone(), proof.trace().as_of)
+        let proof = self.proof();
+        let (trace, zone) = (proof.trace(), proof.zone());
+        let unfit = |why: &dyn std::fmt::Display| {
+            tracing::debug!(run = trace.run, %why, "no rule decides");
         };
-        if !self.earlier.is_empty()
-            && let Some(FollowUp::Rule { rule, given, .. }) =
-                follow_up(&question, &self.earlier, &rules, as_of)
-        {
-            return rules.get(&rule, as_of).map(|rule| (Arc::clone(rule), given));
+        if !self.earlier.is_empty() {
+            match follow_up(&trace.question, &self.earlier, &rules, zone) {
+                Ok(Some(FollowUp::Rule { rule, given, .. })) => return Some((rule, given)),
+                Ok(_) => {}
+                Err(why) => unfit(&why),
+            }
         }
-        match rules.pick(&question, as_of) {
+        match rules.pick(&trace.question, trace.as_of) {
             Ok(rule) => rule.map(|rule| (rule, BTreeMap::new())),
-            Err(unfit) => {
-                tracing::debug!(run = %self.log.run(), %unfit, "no rule decides");
+            Err(why) => {
+                unfit(&why);
                 None
             }
         }

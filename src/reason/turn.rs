@@ -16,7 +16,7 @@ use super::tools::Toolset;
 use super::{prompt, tongue};
 use crate::evidence::Draft;
 use crate::mask;
-use crate::model::{Failed, Limit, Role, Said, Who};
+use crate::model::{Failed, Limit, Said};
 
 /// How often a model is asked again for what could not be read, and for an answer that did not hold.
 const AGAIN: u32 = 2;
@@ -79,12 +79,7 @@ impl Drive {
         let last = thread.step + u32::from(fresh) >= errand.steps;
         let prompt = prompt::of(self, errand, (&thread, tools), last);
         let models = &self.inner.models;
-        let who = match errand.model.as_deref() {
-            None | Some("reasoner") => Who::Role(Role::Reasoner),
-            Some("judge") => Who::Role(Role::Judge),
-            Some("router") => Who::Role(Role::Router),
-            Some(name) => Who::Endpoint(name),
-        };
+        let who = errand.who();
         let asked = models.ask(who, &prompt, &self.purse, None);
         let said = match self.inner.closing().run_until_cancelled(asked).await {
             None => return Err(Halt::Closing),
@@ -143,7 +138,12 @@ impl Drive {
 
     /// Whether an answer holds; `None` where the model is told why not and asked again.
     async fn judge(&self, errand: &Errand, answer: &Value) -> Result<Option<Outcome>, Halt> {
+        let inner = answer.get("final").unwrap_or(answer);
         let draft = match answer {
+            _ if errand.shape.is_some() => {
+                let words = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
+                Ok(Draft { answer: words, free: true, ..Draft::default() })
+            }
             Value::String(prose) => Ok(Draft::from_prose(prose)),
             other => Draft::from_json(other),
         };
@@ -151,8 +151,9 @@ impl Drive {
         let reasons = match draft {
             Err(wrong) => vec![wrong],
             Ok(draft) => {
-                let draft = Draft { free: errand.free, ..draft };
-                let foreign = tongue::foreign(&errand.question, &draft.answer);
+                let draft = Draft { free: errand.free || draft.free, ..draft };
+                let worded = errand.shape.is_none();
+                let foreign = worded && tongue::foreign(&errand.question, &draft.answer);
                 let judged = self.proof().judge(&draft, Timestamp::now());
                 match judged {
                     // An answer in another language is asked for anew once, and is better than none.
@@ -207,15 +208,7 @@ fn next(thread: Option<&Thread>, recalls: bool) -> Next {
 
 /// A model's answer as an event.
 fn thought(said: Said, tools: &Toolset) -> Thought {
-    let spent = Spent {
-        endpoint: said.endpoint.clone(),
-        model: said.model.clone(),
-        input: said.usage.input,
-        output: said.usage.output,
-        estimated: said.usage.estimated,
-        money: said.cost.amount(),
-        tried: said.tried.clone(),
-    };
+    let spent = Spent::of(&said);
     let Reading { calls, answer, unread, remarks } = output::read(&said, tools);
     Thought {
         text: mask::text(&output::bounded(&said.text)).into_owned(),

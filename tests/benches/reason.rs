@@ -57,9 +57,8 @@ struct Model {
 impl Model {
     async fn start() -> (Arc<Self>, u16) {
         let model = Arc::new(Self::default());
-        let app = Router::new()
-            .route("/v1/chat/completions", post(said))
-            .with_state(Arc::clone(&model));
+        let app =
+            Router::new().route("/v1/chat/completions", post(said)).with_state(Arc::clone(&model));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());

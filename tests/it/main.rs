@@ -29,6 +29,7 @@ mod memoryset;
 mod names;
 mod native;
 mod ocr;
+mod reason;
 mod results;
 mod sandbox;
 mod searching;

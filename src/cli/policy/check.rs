@@ -8,7 +8,7 @@ use clap::Args;
 use super::Folder;
 use crate::cli::{Failed, print};
 use crate::memory::{Collections, shelves};
-use crate::policy::{Finding, Keepers, Severity};
+use crate::policy::{Finding, Keepers, Reasoners, Severity};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
@@ -26,6 +26,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let review = options.folder.review()?;
     let mut findings = review.lint();
     findings.extend(memory(&options.folder.catalog)?);
+    findings.extend(reason(&options.folder.catalog)?);
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     if options.json {
@@ -64,4 +65,12 @@ fn memory(folder: &Path) -> Result<Vec<Finding>, Failed> {
     let mut findings: Vec<Finding> = problems.iter().map(Finding::of_problem).collect();
     findings.extend(Keepers::review(folder, &shelves(&collections)).map_err(Failed::usage)?);
     Ok(findings)
+}
+
+/// What is to be said of the policies on runs; nothing where there are none.
+fn reason(folder: &Path) -> Result<Vec<Finding>, Failed> {
+    match folder.join("reason").is_dir() {
+        true => Reasoners::review(folder).map_err(Failed::usage),
+        false => Ok(Vec::new()),
+    }
 }

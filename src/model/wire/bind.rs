@@ -10,7 +10,7 @@ use super::super::prompt::Prompt;
 use super::tools::Told;
 use super::words;
 use crate::call::Dialect;
-use crate::catalog::Shape;
+use crate::catalog::Mould;
 
 /// The member that holds an answer which is no object by itself.
 const VALUE: &str = "value";
@@ -36,7 +36,7 @@ impl Bound<'_> {
 /// A shape, as the endpoint is bound to it.
 #[derive(Debug)]
 pub(in crate::model) struct Bind {
-    shape: Shape,
+    shape: Mould,
     /// Whether the answer stands in a member of an object.
     wrapped: bool,
     /// Whether the provider takes it as the input of a tool.
@@ -61,7 +61,7 @@ impl Bind {
         let wrapped = !any && schema.get("type").and_then(Value::as_str) != Some("object");
         let schema = if wrapped { wrap(schema) } else { schema };
         let called = endpoint.provider == Provider::Anthropic;
-        let shape = Shape::of(schema, dialect);
+        let shape = Mould::of(schema, dialect);
         (!shape.written().is_null()).then_some(Self { shape, wrapped, called })
     }
 

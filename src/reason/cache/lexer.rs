@@ -75,8 +75,7 @@ fn read<'t>(
     if first.is_alphabetic() {
         let (word, after) = word(rest);
         let has_digit = word.contains(|one: char| one.is_ascii_digit());
-        let part =
-            if has_digit { Part::Name(word.to_lowercase()) } else { Part::Word(word.to_owned()) };
+        let part = if has_digit { Part::Name(named(word)) } else { Part::Word(word.to_owned()) };
         return Some((part, after));
     }
     match first {
@@ -104,7 +103,7 @@ fn number(rest: &str) -> (Part, &str) {
     let attached = letters.to_lowercase();
     let known = unit(&attached).is_some() || power(&attached).is_some();
     if !digits_only && !known {
-        let part = day(whole).map_or_else(|| Part::Name(whole.to_lowercase()), Part::Date);
+        let part = day(whole).map_or_else(|| Part::Name(named(whole)), Part::Date);
         return (part, after);
     }
     let from = if digits_only { after } else { behind(rest, letters) };
@@ -112,6 +111,12 @@ fn number(rest: &str) -> (Part, &str) {
     let unit = if named.is_empty() { unit(lead).unwrap_or_default() } else { named };
     let value = scaled(digits, powers).unwrap_or_else(|| digits.to_owned());
     (Part::Number(format!("{minus}{value} {unit}").trim_end().to_owned()), after)
+}
+
+/// A name in small letters, without the `'s` of what it has.
+fn named(word: &str) -> String {
+    let lower = word.to_lowercase();
+    lower.strip_suffix("'s").unwrap_or(&lower).to_owned()
 }
 
 /// What stands in `text` from this part of it on.
@@ -124,15 +129,18 @@ fn measured(mut rest: &str) -> (usize, &'static str, &str) {
     let mut powers = 0;
     loop {
         let next = rest.trim_start_matches(' ');
-        if let Some((by, after)) = beginning(next, power) {
-            powers += by;
-            rest = after;
-            continue;
+        // `千` alone is a thousand, and `千克` a kilogram.
+        let named = beginning(next, unit);
+        match beginning(next, power) {
+            Some((by, after)) if named.is_none_or(|(_, rest)| after.len() < rest.len()) => {
+                powers += by;
+                rest = after;
+            }
+            _ => {
+                let (unit, after) = named.unwrap_or(("", rest));
+                return (powers, unit, after);
+            }
         }
-        return match beginning(next, unit) {
-            Some((unit, after)) => (powers, unit, after),
-            None => (powers, "", rest),
-        };
     }
 }
 

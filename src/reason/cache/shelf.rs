@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Values by the slots of their questions.
 #[derive(Debug)]
-pub(in crate::reason) struct Shelf<T> {
+pub(in crate::reason) struct Shelf<T: Send + Sync + 'static> {
     what: &'static str,
     similarity: Option<f32>,
     equal: Cache<[u8; 32], Arc<Kept<T>>>,

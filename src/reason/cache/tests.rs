@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Cache, Config, Replay, Setting, Shelf, Unfit, Used, Worth, now};
+use super::{Cache, Config, Setting, Shelf, Unfit, Used, Worth, now};
 use crate::admission::Caller;
 use crate::catalog::Risk;
-use crate::reason::RunId;
+use crate::reason::event::Routed;
 
 fn caller(name: &str) -> Caller {
     Caller { name: name.into(), tenant: "acme".into(), roles: vec!["local".into()] }
@@ -35,12 +35,12 @@ fn at(text: &str) -> Timestamp {
 async fn an_equal_question_is_given_its_answer_with_its_age() {
     let (cache, ann) = (Cache::new(&Config::default()), caller("ann"));
     let slot = cache.slot(&setting(&ann), "What is  the relief pressure?").unwrap();
-    assert!(cache.answers.look(&slot, None).await.is_none());
-    let replay = Replay { run: RunId::generate(), events: Vec::new() };
-    cache.answers.keep(&slot, replay.clone(), cache.ttl());
+    assert!(cache.routings.look(&slot, None).await.is_none());
+    let routed = Routed { why: "a test".into(), ..Routed::default() };
+    cache.routings.keep(&slot, routed.clone(), cache.ttl());
     let again = cache.slot(&setting(&ann), "What is the relief pressure").unwrap();
-    let hit = cache.answers.look(&again, None).await.unwrap();
-    assert_eq!(hit.value, replay);
+    let hit = cache.routings.look(&again, None).await.unwrap();
+    assert_eq!(hit.value, routed);
     assert_eq!((hit.served.question, hit.served.similarity), (None, None));
     assert!(hit.served.age_ms < 60_000);
     assert!(cache.recalls.look(&again, None).await.is_none(), "each kind has its own");

@@ -11,7 +11,7 @@ use super::{Dialect, copy, gemini, restore, strict};
 
 /// The schema of an answer, which is an object.
 #[derive(Debug)]
-pub struct Shape {
+pub struct Mould {
     own: Value,
     dialect: Dialect,
     plan: Plan,
@@ -19,7 +19,7 @@ pub struct Shape {
     strict: bool,
 }
 
-impl Shape {
+impl Mould {
     /// Writes a schema in a dialect. Hosts that bind a model by any JSON Schema get it as it is.
     pub fn of(own: Value, dialect: Dialect) -> Self {
         let keys = Keys::of_schema(&own, dialect);
