@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod client;
 mod doctor;
+mod eval;
 mod files;
 mod health;
 mod janitor;
@@ -72,6 +73,9 @@ enum Command {
     /// Your runs: list them, follow and go on with one, end one.
     #[command(subcommand)]
     Runs(runs::Runs),
+    /// Put suites of questions to a daemon, and compare what came of them.
+    #[command(subcommand)]
+    Eval(eval::Eval),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -150,6 +154,7 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Trace(traces) => trace::run(&traces),
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
+        Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

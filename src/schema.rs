@@ -33,6 +33,7 @@ pub use flaw::{Flaw, FlawKind};
 pub use partial::unknown;
 pub(crate) use reader::{Bounds, read, read_last};
 pub(crate) use reference::follow;
+pub(crate) use validator::fits;
 pub use violation::Violation;
 pub(crate) use wrapping::ENDS;
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::agent::Agent;
 use super::errand::{Errand, Outcome};
 use super::event::{Answered, Event, Failure, Partial, Route, Routed, Spent};
 use super::going::Going;
@@ -127,16 +126,12 @@ impl Drive {
             }
         };
         let agent = self.log.story(|story| story.started.agent.clone());
-        let agent = match agent.as_str() {
-            "" => None,
-            name => match self.inner.agents.load().get(name) {
-                Some(agent) => Some(Arc::clone(agent)),
-                None => return Ok(self.ended(gone(name))),
-            },
-        };
-        let outcome = match (routed.route, agent) {
-            (Route::Rule, _) => Box::pin(self.by_rule(&routed.rule)).await?,
-            (Route::Plan, Some(lead)) => Box::pin(self.by_plan(&lead)).await?,
+        if !agent.is_empty() && self.inner.agents.load().get(&agent).is_none() {
+            return Ok(self.ended(gone(&agent)));
+        }
+        let outcome = match routed.route {
+            Route::Rule => Box::pin(self.by_rule(&routed.rule)).await?,
+            Route::Plan => Box::pin(self.by_plan()).await?,
             _ => Box::pin(self.work(&self.errand(&routed))).await?,
         };
         let ended = self.ended(outcome);
@@ -150,8 +145,7 @@ impl Drive {
     pub(super) fn errand(&self, routed: &Routed) -> Errand {
         let started = self.log.story(|story| story.started.clone());
         let steps = started.limits.steps.unwrap_or(self.inner.config.steps);
-        let agents = self.inner.agents.load();
-        let mut errand = Errand {
+        self.within(Errand {
             question: self.question.clone(),
             given: self.earlier_words(),
             tools: matches!(routed.route, Route::Direct | Route::Memory).then(Vec::new),
@@ -161,25 +155,7 @@ impl Drive {
             free: routed.route == Route::Direct,
             steps,
             ..Errand::default()
-        };
-        if let Some(agent) = agents.get(&started.agent) {
-            self.narrow(&mut errand, agent);
-        }
-        errand
-    }
-
-    /// Takes all from an errand that its agent does not have.
-    fn narrow(&self, errand: &mut Errand, agent: &Agent) {
-        let collections = self.inner.desk.collections();
-        let asked =
-            |name: &String| errand.collections.is_empty() || errand.collections.contains(name);
-        let own = collections.iter().filter(|one| agent.may_recall(&one.name, one.layer));
-        errand.collections = own.map(|one| one.name.clone()).filter(asked).collect();
-        errand.recalls &= !errand.collections.is_empty();
-        errand.tools.get_or_insert_with(|| agent.tools.clone());
-        errand.role.clone_from(&agent.instructions);
-        errand.model = Some(agent.model().to_owned());
-        errand.steps = agent.limits.steps.unwrap_or(errand.steps).min(errand.steps);
+        })
     }
 
     /// The end of the run for what came of it.

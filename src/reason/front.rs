@@ -238,7 +238,8 @@ impl Front {
             if !matches!(agent, "" | DEFAULT) {
                 return Err(Error::Agent(agent.to_owned()));
             }
-            let (tools, roles) = (BTreeSet::from(["*".to_owned()]), ["router", "reasoner", "judge"]);
+            let (tools, roles) =
+                (BTreeSet::from(["*".to_owned()]), ["router", "reasoner", "judge"]);
             let models = roles.into_iter().flat_map(endpoints).collect();
             return Ok(Crew { agent: DEFAULT.to_owned(), tools, models });
         };

@@ -62,8 +62,8 @@ impl Proof {
     fn again(&mut self, event: &Event) {
         match event {
             Event::Recalled(recalled) => self.loose.extend(recalled.items.iter().cloned()),
-            Event::Message(told) => self.loose.extend(told.items.iter().cloned()),
             Event::Observation(seen) => self.loose.extend(seen.item.iter().cloned()),
+            Event::Message(told) => self.loose.extend(told.items.iter().cloned()),
             Event::Evidence(step) => {
                 let brought = step.operation.is_none().then(|| step.evidence.first()).flatten();
                 let at =

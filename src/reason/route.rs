@@ -5,7 +5,6 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::agent;
 use super::drive::{Drive, Halt};
 use super::event::{Route, Routed, Spent};
 use crate::model::{Prompt, Role, Said, Turn, Who};
@@ -38,16 +37,15 @@ struct Verdict {
 impl Drive {
     /// How the question is answered.
     pub(super) async fn route(&self) -> Result<Routed, Halt> {
+        if self.lead().is_some() {
+            let why = "it was put to an orchestrator, which makes a plan".to_owned();
+            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
+        }
         if let Some(rule) = self.rule_for() {
             let why = "a declared rule is for this question".to_owned();
             return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
         }
         let agent = self.log.story(|story| story.started.agent.clone());
-        let lead = self.inner.agents.load().get(&agent).map(|agent| agent.role);
-        if lead == Some(agent::Role::Orchestrator) {
-            let why = format!("`{agent}` plans for its team");
-            return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
-        }
         if !agent.is_empty() {
             let why = format!("`{agent}` has the tools and collections that it declares");
             return Ok(Routed { why, ..Routed::default() });

@@ -15,6 +15,7 @@ mod daemon;
 mod desk;
 mod dialects;
 mod engine;
+mod eval;
 mod files;
 mod http;
 mod identity;

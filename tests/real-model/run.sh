@@ -135,7 +135,7 @@ local = { folder = "${SWITCHBOARD_MODEL:-$PWD/target/model}" }
 provider = "openai"
 url = "http://127.0.0.1:$port/v1"
 model = "small"
-form = "json"
+form = "schema"
 timeout = "180s"
 first_token_timeout = "120s"
 context = 12288

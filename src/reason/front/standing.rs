@@ -39,9 +39,7 @@ impl Front {
     pub(super) fn runs(&self) -> Result<Runs, Unserved> {
         match &*self.inner.standing.borrow() {
             Standing::Open(runs) => Ok(runs.clone()),
-            Standing::Opening => {
-                Err(Unserved::Unavailable("the runs are being opened".to_owned()))
-            }
+            Standing::Opening => Err(Unserved::Unavailable("the runs are being opened".to_owned())),
             Standing::Down(why) => Err(Unserved::Unavailable(why.clone())),
             Standing::Closed => Err(Error::Draining.into()),
         }
@@ -111,10 +109,8 @@ impl Front {
 }
 
 async fn open(place: &FrontPlace) -> Result<Runs, Error> {
-    let models = Models::open(&place.models, &place.tasks).map_err(|error| Error::Config {
-        key: "models",
-        reason: chain(&error),
-    })?;
+    let models = Models::open(&place.models, &place.tasks)
+        .map_err(|error| Error::Config { key: "models", reason: chain(&error) })?;
     Runs::open(Place {
         config: place.config.clone(),
         context: place.context.clone(),

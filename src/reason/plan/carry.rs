@@ -2,7 +2,6 @@
 //! every note before the next step is built on it. What is next is decided by the [`Course`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -13,7 +12,6 @@ use super::course::{Course, Hearing, Job, Move, Worked};
 use super::{Board, Note};
 use crate::evidence::{Draft, Fact, Found, Item, Label, Source};
 use crate::model::{Currency, Money, Prompt, Turn};
-use crate::reason::agent::Agent;
 use crate::reason::drive::{Drive, Halt};
 use crate::reason::errand::{Errand, Outcome};
 use crate::reason::event::{Event, Ruled, Spent, Told};
@@ -34,8 +32,12 @@ enum Done {
 
 impl Drive {
     /// Has an orchestrator plan the question and its team carry the plan out.
-    pub(in crate::reason) async fn by_plan(&self, lead: &Arc<Agent>) -> Result<Outcome, Halt> {
-        let crew = self.crew(lead);
+    pub(in crate::reason) async fn by_plan(&self) -> Result<Outcome, Halt> {
+        let Some(lead) = self.lead() else {
+            let why = "the orchestrator that the run was put to is not declared any more";
+            return Ok(self.at_limit("model", "PLAN_REFUSED", why));
+        };
+        let crew = self.crew(&lead);
         let past = self.past();
         let board = match past.board {
             Some(board) => board,

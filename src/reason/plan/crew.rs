@@ -1,15 +1,46 @@
-//! Who takes part in a plan, and what of all that there is they may see.
+//! Who takes part: what an agent's file gives it of what the run has, for a plan or for a worker that
+//! is asked by itself.
 
 use std::sync::Arc;
 
 use super::course::Crew;
 use super::make::who;
 use crate::model::Who;
-use crate::reason::agent::Agent;
+use crate::reason::agent::{Agent, Role};
 use crate::reason::drive::Drive;
+use crate::reason::errand::Errand;
 use crate::reason::judge::Law;
 
 impl Drive {
+    /// The agent that the run was put to; `None` for the default one, and for one that is gone by now.
+    pub(in crate::reason) fn agent(&self) -> Option<Arc<Agent>> {
+        let name = self.log.story(|story| story.started.agent.clone());
+        self.inner.agents.load().get(&name).cloned()
+    }
+
+    /// The orchestrator that the run was put to.
+    pub(in crate::reason) fn lead(&self) -> Option<Arc<Agent>> {
+        self.agent().filter(|agent| agent.role == Role::Orchestrator)
+    }
+
+    /// An errand of the run itself with no more than what its agent has.
+    pub(in crate::reason) fn within(&self, errand: Errand) -> Errand {
+        let Some(agent) = self.agent() else { return errand };
+        let collections = self.shelves(&errand.collections);
+        let own = collections.into_iter().filter(|(name, layer)| agent.may_recall(name, *layer));
+        let collections: Vec<String> = own.map(|(name, _)| name).collect();
+        let steps = agent.limits.steps.unwrap_or(errand.steps).min(errand.steps);
+        Errand {
+            role: agent.instructions.trim().to_owned(),
+            tools: Some(errand.tools.unwrap_or_else(|| agent.tools.clone())),
+            recalls: errand.recalls && !collections.is_empty(),
+            collections,
+            model: agent.model.clone(),
+            steps,
+            ..errand
+        }
+    }
+
     /// The collections that there are, of those that are asked for, with their layers.
     fn shelves(&self, asked: &[String]) -> Vec<(String, crate::memory::Layer)> {
         let collections = self.inner.desk.collections();

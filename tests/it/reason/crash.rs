@@ -120,7 +120,8 @@ async fn a_call_that_was_under_way_at_the_kill_is_looked_up_and_never_made_again
 async fn killed_at_any_event_the_run_comes_to_one_end() {
     let mut bed = Bed::by(three_steps).await;
     for moment in 1..8 {
-        let mut stream = bed.start("agent", ask(&format!("How many words? {moment}"))).await.unwrap();
+        let mut stream =
+            bed.start("agent", ask(&format!("How many words? {moment}"))).await.unwrap();
         let mut first = Vec::new();
         while first.len() < moment {
             first.push(stream.next().await.unwrap().unwrap());

@@ -53,9 +53,7 @@ impl Form {
         };
         let of = |message: &Value| match self {
             Self::Openai | Self::Ollama => usize::from(message["role"] == "tool"),
-            Self::Anthropic => {
-                count(&message["content"], |part| part["type"] == "tool_result")
-            }
+            Self::Anthropic => count(&message["content"], |part| part["type"] == "tool_result"),
             Self::Gemini => count(&message["parts"], |part| !part["functionResponse"].is_null()),
         };
         messages.as_array().map_or(0, |all| all.iter().map(of).sum())
@@ -150,8 +148,11 @@ fn openai(
         all.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
     }
     all.push(chunk(json!({}), reason.into()));
-    all.push((None, json!({ "id": "c", "object": "chat.completion.chunk", "choices": [],
-        "usage": usage })));
+    all.push((
+        None,
+        json!({ "id": "c", "object": "chat.completion.chunk", "choices": [],
+        "usage": usage }),
+    ));
     events(&all, "data: [DONE]\n\n")
 }
 
@@ -167,9 +168,7 @@ fn anthropic(
         (false, false) => "tool_use",
     };
     let usage = json!({ "input_tokens": input, "output_tokens": output });
-    let one = |(at, (name, arguments)): (usize, &(String, Value))| {
-        json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": arguments })
-    };
+    let one = |(at, (name, arguments)): (usize, &(String, Value))| json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": arguments });
     let mut blocks: Vec<Value> = calls.iter().enumerate().map(one).collect();
     if !text.is_empty() {
         blocks.insert(0, json!({ "type": "text", "text": text }));
@@ -182,7 +181,8 @@ fn anthropic(
         return ("application/json", message(blocks.into(), reason.into()).to_string());
     }
     let start = message(json!([]), Value::Null);
-    let mut all = vec![(Some("message_start"), json!({ "type": "message_start", "message": start }))];
+    let mut all =
+        vec![(Some("message_start"), json!({ "type": "message_start", "message": start }))];
     for (at, block) in blocks.into_iter().enumerate() {
         let (empty, deltas) = match block["type"] == "text" {
             true => {
@@ -219,9 +219,7 @@ fn gemini(
     cut: bool,
     (streams, (input, output)): Counted,
 ) -> (&'static str, String) {
-    let one = |(name, arguments): &(String, Value)| {
-        json!({ "functionCall": { "name": name, "args": arguments } })
-    };
+    let one = |(name, arguments): &(String, Value)| json!({ "functionCall": { "name": name, "args": arguments } });
     let mut parts: Vec<Value> = calls.iter().map(one).collect();
     if !text.is_empty() {
         parts.insert(0, json!({ "text": text }));
@@ -245,9 +243,7 @@ fn ollama(
     cut: bool,
     (streams, (input, output)): Counted,
 ) -> (&'static str, String) {
-    let one = |(name, arguments): &(String, Value)| {
-        json!({ "function": { "name": name, "arguments": arguments } })
-    };
+    let one = |(name, arguments): &(String, Value)| json!({ "function": { "name": name, "arguments": arguments } });
     let calls: Vec<Value> = calls.iter().map(one).collect();
     let line = |text: &str, calls: &[Value], done: bool| {
         let mut message = json!({ "role": "assistant", "content": text });

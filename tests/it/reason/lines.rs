@@ -59,7 +59,9 @@ async fn an_interrupted_command_says_how_to_come_back_and_another_ends_the_run()
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("the model is asked", || async { bed.model.asked() == 1 }).await;
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success()
+    );
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1));
     let listed = bed.list("agent", ListRunsRequest::default()).await.unwrap().runs;

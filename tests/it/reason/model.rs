@@ -146,7 +146,11 @@ impl Drop for Model {
 }
 
 /// Requests of one connection, one after the other. A client that goes away is what some tests want.
-async fn serve(mut stream: TcpStream, script: Arc<Mutex<Arc<Script>>>, kept: Arc<Mutex<Vec<Seen>>>) {
+async fn serve(
+    mut stream: TcpStream,
+    script: Arc<Mutex<Arc<Script>>>,
+    kept: Arc<Mutex<Vec<Seen>>>,
+) {
     while let Some((head, asked)) = request(&mut stream).await {
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
         let seen = Seen { form: Form::of(&path), head, body: asked };
