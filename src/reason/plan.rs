@@ -23,7 +23,7 @@ use super::refusal;
 
 pub use board::{Board, Ended, Note, Skipped, Standing};
 pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
-pub(super) use make::who;
+pub(in crate::reason) use make::who;
 
 /// Times that a refused plan is made again.
 pub const AGAIN: usize = 2;
