@@ -134,7 +134,7 @@ impl Proof {
     pub(super) fn leaves(&self, answer: &Answer) -> Vec<Summary> {
         let mut trace = self.trace().clone();
         trace.answer = Some(answer.clone());
-        trace.leaves()
+        crate::evidence::summaries(&trace)
     }
 
     /// The whole trace, sealed.

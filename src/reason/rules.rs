@@ -14,7 +14,7 @@ use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Though
 use super::recall;
 use super::state::Exchange;
 use crate::evidence::{
-    Draft, FollowUp, Found, Given, Grown, Item, Loaded, MemoryRead, Plan, Read, Source, Stuck,
+    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule as Loaded, MemoryRead, Plan, Read, Source, Stuck,
     Want, follow_up,
 };
 use crate::memory::{Asking, Compare, Filter, Question};

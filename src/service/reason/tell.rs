@@ -61,7 +61,7 @@ fn wire(event: Event) -> Wire {
             let asked = spent.map(asked);
             Wire::Planned(proto::Planned { plan_json: json(&plan), refusals, asked })
         }
-        Event::Message(Told { from, to, message, refusals }) => {
+        Event::Message(Told { from, to, message, refusals, .. }) => {
             let message_json = json(&message);
             Wire::Message(proto::Message { from, to, message_json, refusals })
         }
@@ -153,12 +153,13 @@ fn origin(source: evidence::Source) -> (&'static str, String, String) {
         Source::Tool { call_id, tool, .. } => ("tool", call_id, tool),
         Source::Rule { id, .. } => ("rule", id, String::new()),
         Source::Message { from, id } => ("message", id, from),
+        Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Recall { .. } => ("recall", String::new(), String::new()),
     }
 }
 
 fn thought(one: Thought) -> proto::Thought {
-    let Thought { text, calls, answer, remarks, spent } = one;
+    let Thought { text, calls, answer, remarks, spent, .. } = one;
     let answer_json = answer.as_ref().map(json).unwrap_or_default();
     let (asked, calls) = (Some(asked(spent)), number(calls.len()));
     proto::Thought { text, asked, remarks, answer_json, calls }
