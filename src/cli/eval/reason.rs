@@ -132,7 +132,6 @@ impl Followed {
                 self.end(Ended::Partial, partial.usage);
                 self.seen.why = partial.limit;
                 self.seen.answer = partial.text;
-                self.cited = partial.evidence;
             }
             Event::Failed(failed) => {
                 self.end(Ended::Failed, failed.usage);
