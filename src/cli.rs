@@ -65,14 +65,14 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
-    /// Check the evidence of a run.
-    #[command(subcommand)]
-    Trace(trace::Traces),
     /// Have a question answered: prints each step as it comes, and the answer.
     Run(run::Options),
     /// Your runs: list them, follow and go on with one, end one.
     #[command(subcommand)]
     Runs(runs::Runs),
+    /// The evidence of a run: print it, check it again offline, print its schema.
+    #[command(subcommand)]
+    Trace(trace::Traces),
     /// Put suites of questions to a daemon, and compare what came of them.
     #[command(subcommand)]
     Eval(eval::Eval),
@@ -151,9 +151,9 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
-        Command::Trace(traces) => trace::run(&traces),
         Command::Run(options) => Box::pin(run::run(options)).await,
         Command::Runs(runs) => Box::pin(runs::run(runs)).await,
+        Command::Trace(traces) => Box::pin(trace::run(traces)).await,
         Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,

@@ -1,6 +1,8 @@
 //! `switchboard trace`: the evidence of a run. `verify` needs no daemon: it checks a trace again from
 //! nothing but the file.
 
+mod show;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +18,8 @@ const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Traces {
+    /// Print the evidence of one of your runs, from its daemon.
+    Show(show::Show),
     /// Check a trace: every fact in its evidence, every comparison computed again, every decision and
     /// confidence; exit code 1 when anything is refused.
     Verify(Verify),
@@ -35,9 +39,10 @@ pub(super) struct Verify {
     json: bool,
 }
 
-pub(super) fn run(traces: &Traces) -> Result<ExitCode, Failed> {
+pub(super) async fn run(traces: Traces) -> Result<ExitCode, Failed> {
     match traces {
-        Traces::Verify(options) => verify(options),
+        Traces::Show(options) => show::show(options).await,
+        Traces::Verify(options) => verify(&options),
         Traces::Schema => print::text(schema_text()),
     }
 }

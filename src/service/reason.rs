@@ -130,8 +130,9 @@ impl ReasonService for Reasons {
     ) -> Result<Response<proto::GetTraceResponse>, Status> {
         let (brought, asked) = self.enter(request)?;
         let run = read::run(&asked.run_id)?;
-        let told = self.front.trace(&brought.visitor(), &run).instrument(brought.span.clone());
-        let (summary, trace) = told.await.map_err(|error| fault::of_reason(&error))?;
+        let visitor = brought.visitor();
+        let told = self.front.trace(&visitor, &run).instrument(brought.span.clone()).await;
+        let (summary, trace) = told.map_err(|error| fault::of_reason(&error))?;
         Ok(Response::new(tell::trace(&summary, &trace)?))
     }
 
@@ -143,8 +144,9 @@ impl ReasonService for Reasons {
         let (mut filter, size) = read::filter(&asked)?;
         // One more tells whether there is a page behind.
         filter.limit = size.saturating_add(1);
-        let found = self.front.list(&brought.visitor(), filter).instrument(brought.span.clone());
-        let found = found.await.map_err(|error| fault::of_reason(&error))?;
+        let visitor = brought.visitor();
+        let found = self.front.list(&visitor, filter).instrument(brought.span.clone()).await;
+        let found = found.map_err(|error| fault::of_reason(&error))?;
         Ok(Response::new(tell::runs(found, size)))
     }
 }
