@@ -224,6 +224,9 @@ impl Drive {
             dialect: one.dialect,
             conversation: self.log.run().to_string(),
             approval: action.approval.clone(),
+            // What one task of a plan has called is told another that calls the same, and not refused.
+            idempotency_key: (errand.is_task() && !one.visit.is_empty())
+                .then(|| format!("{} {}", self.log.run(), one.visit)),
             // A rule reads whole results, at the places that it names.
             max_tokens: if errand.task == rules::TASK { 0 } else { self.inner.config.observation },
             full: errand.task == rules::TASK,

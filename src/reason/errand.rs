@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::event::{Failure, Partial};
 use super::plan::who;
+use super::rules;
 use crate::evidence;
 use crate::model::{Endpoint, Models, Who};
 
@@ -51,6 +52,11 @@ pub(super) enum Outcome {
 }
 
 impl Errand {
+    /// Whether it is a task of a plan.
+    pub(super) fn is_task(&self) -> bool {
+        !self.task.is_empty() && self.task != rules::TASK
+    }
+
     /// Whom it asks.
     pub(super) fn who(&self) -> Who<'_> {
         who(self.model.as_deref().unwrap_or("reasoner"))

@@ -22,8 +22,8 @@ use super::agent::{Agent, Agents};
 use super::refusal;
 
 pub use board::{Board, Ended, Note, Skipped, Standing};
-pub(super) use carry::who;
 pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
+pub(in crate::reason) use make::who;
 
 /// Times that a refused plan is made again.
 pub const AGAIN: usize = 2;

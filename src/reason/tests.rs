@@ -6,5 +6,6 @@ mod approvals;
 mod bounds;
 mod kit;
 mod log;
+mod plans;
 mod restart;
 mod words;

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 
 use super::agree::{agree, fold, same_scope};
-use super::report::{Stated, read};
+use super::report::{Report, Stated, read};
 use super::typed::typed;
 use super::{Grounds, MOST, Message, Reason, Refusal};
 use crate::evidence::{Config, Expect, Item, Label, Source, Step, Value, read as read_value};
@@ -42,6 +42,8 @@ pub(in crate::reason) struct Checked {
     pub(in crate::reason) result: Json,
     /// What is stated.
     pub(in crate::reason) messages: Vec<Message>,
+    /// The labels that the report and its messages cite.
+    pub(in crate::reason) evidence: Vec<String>,
     /// The messages among them that need a review, by their number, with the refusal that holds
     /// without one.
     pub(in crate::reason) low: Vec<(usize, Refusal)>,
@@ -80,11 +82,12 @@ pub(in crate::reason) fn check(text: &str, office: Office<'_>) -> Result<Checked
         messages.push(message);
     }
     missing(&report.stated, office, &mut wrong);
+    let evidence = rests_on(&report, office, &mut wrong);
     itself(&messages, office, &mut wrong);
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    Ok(Checked { text: report.text, result: report.result, messages, low })
+    Ok(Checked { text: report.text, result: report.result, messages, evidence, low })
 }
 
 /// One message, where enough of it holds to make one.
@@ -208,14 +211,7 @@ fn cited<'o>(
                 }
             }
             None => {
-                let known: Vec<&str> =
-                    office.grounds.items.iter().map(|item| item.id.as_str()).collect();
-                let words = format!(
-                    "the task found no evidence `{}` and was given none{}",
-                    brief(label),
-                    hint(label, &known)
-                );
-                wrong.push(Refusal::new(Reason::UnknownEvidence, place.clone(), words));
+                wrong.push(unknown(label, place.clone(), office));
                 is_whole = false;
             }
         }
@@ -300,6 +296,37 @@ fn unsure(message: &Message, place: &str, office: Office<'_>) -> Refusal {
         office.lead.review_below()
     );
     Refusal::new(Reason::LowConfidence, place, words)
+}
+
+/// The labels that a report and its messages cite, each once. One that is more than words rests on some.
+fn rests_on(report: &Report, office: Office<'_>, wrong: &mut Vec<Refusal>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (at, label) in report.evidence.iter().enumerate() {
+        if office.grounds.behind(label).is_none() {
+            wrong.push(unknown(label, format!("/evidence/{at}"), office));
+        }
+    }
+    let stated = report.stated.iter().flat_map(|one| &one.evidence);
+    for label in report.evidence.iter().chain(stated) {
+        if !found.contains(label) {
+            found.push(label.clone());
+        }
+    }
+    if found.is_empty() && !report.is_plain {
+        let words = "names no source of its data: cite the evidence that it rests on, by its label";
+        wrong.push(Refusal::new(Reason::MissingSource, "/evidence", words));
+    }
+    found
+}
+
+fn unknown(label: &str, place: String, office: Office<'_>) -> Refusal {
+    let known: Vec<&str> = office.grounds.items.iter().map(|item| item.id.as_str()).collect();
+    let words = format!(
+        "the task found no evidence `{}` and was given none{}",
+        brief(label),
+        hint(label, &known)
+    );
+    Refusal::new(Reason::UnknownEvidence, place, words)
 }
 
 /// The claims of the task that nothing states.

@@ -16,6 +16,10 @@ use crate::schema::loosely;
 pub(super) struct Report {
     pub(super) text: String,
     pub(super) result: Value,
+    /// The labels that it cites, beside those of each message.
+    pub(super) evidence: Vec<String>,
+    /// Whether it is words alone, for a task that asks for nothing else.
+    pub(super) is_plain: bool,
     pub(super) stated: Vec<Stated>,
 }
 
@@ -120,7 +124,7 @@ pub(super) fn read(task: &Task, text: &str) -> Result<Report, Vec<Refusal>> {
         _ if is_open => {
             let text = text.trim().to_owned();
             let result = Value::String(text.clone());
-            return Ok(Report { text, result, stated: Vec::new() });
+            return Ok(Report { text, result, is_plain: true, ..Report::default() });
         }
         Ok(_) => {
             let words = "the report is no JSON object; write {\"answer\": ..., \"evidence\": [...], \
@@ -163,7 +167,8 @@ fn members_of(members: &Map<String, Value>, wrong: &mut Vec<Refusal>) -> Report 
         Some(result) => result.clone(),
         None => Value::String(text.clone()),
     };
-    Report { text, result, stated }
+    let evidence = labels(members.get("evidence"), "/evidence", &mut say);
+    Report { text, result, evidence, is_plain: false, stated }
 }
 
 fn one(item: &Value, place: String, say: &mut impl FnMut(&str, &str)) -> Option<Stated> {
@@ -194,15 +199,7 @@ fn one(item: &Value, place: String, say: &mut impl FnMut(&str, &str)) -> Option<
         say(&place, "`value` is missing");
     }
     let unit = text("unit", say).filter(|unit| !unit.is_empty());
-    let mut evidence = Vec::new();
-    match members.get("evidence") {
-        Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
-            let labels = items.iter().filter_map(Value::as_str);
-            evidence.extend(labels.map(|label| label.trim_matches(['[', ']', ' ']).to_owned()));
-        }
-        None | Some(Value::Null) => {}
-        Some(_) => say(&format!("{place}/evidence"), "must be an array of labels such as \"E1\""),
-    }
+    let evidence = labels(members.get("evidence"), &format!("{place}/evidence"), say);
     let mut scope = BTreeMap::new();
     match members.get("scope") {
         Some(Value::Object(parts)) => {
@@ -219,4 +216,19 @@ fn one(item: &Value, place: String, say: &mut impl FnMut(&str, &str)) -> Option<
     }
     let value = members.get("value").cloned().unwrap_or_default();
     Some(Stated { claim: claim.unwrap_or_default(), scope, value, unit, evidence, place })
+}
+
+/// Labels as they were written, without the brackets that models put around them.
+fn labels(given: Option<&Value>, place: &str, say: &mut impl FnMut(&str, &str)) -> Vec<String> {
+    match given {
+        Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
+            let labels = items.iter().filter_map(Value::as_str);
+            labels.map(|label| label.trim_matches(['[', ']', ' ']).to_owned()).collect()
+        }
+        None | Some(Value::Null) => Vec::new(),
+        Some(_) => {
+            say(place, "must be an array of labels such as \"E1\"");
+            Vec::new()
+        }
+    }
 }

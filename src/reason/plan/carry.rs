@@ -1,5 +1,5 @@
-//! Carries a plan out: has each task worked on by the loop, with nothing but what is its agent's; keeps every note before the next step is built on it. What is next is
-//! decided by the [`Course`]; after a restart it is taken up from the events.
+//! Carries a plan out: has each task worked on by the loop, with nothing but what is its agent's; keeps
+//! every note before the next step is built on it. What is next is decided by the [`Course`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,6 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 
 use super::course::{Course, Hearing, Job, Move, Worked};
-use super::make::spent;
 use super::{Board, Note};
 use crate::evidence::{Draft, Fact, Found, Item, Label, Source};
 use crate::model::{Currency, Money, Prompt, Turn};
@@ -21,6 +20,9 @@ use crate::reason::message::{Grounds, Message};
 
 /// Longest ruling that a judge is shown again, in characters.
 const SHOWN: usize = 4000;
+
+/// Numbers of marks are below this.
+const DIGITS: u128 = 1_000_000_000_000_000_000;
 
 /// What came of something that was begun.
 enum Done {
@@ -156,7 +158,7 @@ impl Drive {
         let errand = Errand {
             task: job.errand.clone(),
             question: job.question,
-            given: job.given,
+            given: enveloped(&job.given).into_iter().collect(),
             role: job.role,
             tools: Some(job.tools.into_iter().collect()),
             recalls: !job.collections.is_empty(),
@@ -179,7 +181,7 @@ impl Drive {
         };
         let worked = match outcome {
             Outcome::Answered(answer) => Worked::Reported {
-                text: self.report(&errand, answer.text),
+                text: answer.text,
                 evidence: answer.evidence.iter().map(|label| label.as_str().to_owned()).collect(),
                 found: self.found_in(&errand.task),
             },
@@ -187,16 +189,6 @@ impl Drive {
             Outcome::Failed(failure) => Worked::Failed(failure.message),
         };
         Ok(Done::Worked(job.task, worked))
-    }
-
-    /// The final answer of a task, whole where it has more than words.
-    fn report(&self, errand: &Errand, words: String) -> String {
-        if errand.shape.is_none() {
-            return words;
-        }
-        let thread = self.log.story(|story| story.thread(&errand.task));
-        let answer = thread.turns.last().and_then(|turn| turn.thought.answer.as_ref());
-        answer.map_or(words, |answer| answer.get("final").unwrap_or(answer).to_string())
     }
 
     /// Asks the judge.
@@ -215,7 +207,7 @@ impl Drive {
             ..Prompt::default()
         };
         let (spent, said) = match self.put(judge.model(), &prompt).await? {
-            Ok(said) => (spent(&said), Ok(said.text)),
+            Ok(said) => (Spent::of(&said), Ok(said.text)),
             Err(failed) => {
                 let spent = Spent { tried: failed.tried().to_vec(), ..Spent::default() };
                 (spent, Err(failed.to_string()))
@@ -305,6 +297,21 @@ impl Drive {
             _ => false,
         });
         items.map(|item| item.id.clone()).collect()
+    }
+}
+
+/// What other agents found, between marks of which no text knows the number: it is data, and may have come
+/// from outside.
+fn enveloped(given: &[String]) -> Option<String> {
+    let text = given.join("\n");
+    if text.is_empty() {
+        return None;
+    }
+    loop {
+        let number = format!("{:018}", uuid::Uuid::new_v4().as_u128() % DIGITS);
+        if !text.contains(&number) {
+            return Some(format!("<<<data {number} origin=agents\n{text}\n>>>end {number}"));
+        }
     }
 }
 

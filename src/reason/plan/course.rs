@@ -94,7 +94,7 @@ pub(in crate::reason) enum Worked {
     Reported {
         /// As the model wrote it.
         text: String,
-        /// The evidence and steps that its answer rests on.
+        /// The evidence and steps that its answer rests on, as far as the loop knows them.
         evidence: Vec<String>,
         /// All labels that came up in the task.
         found: BTreeSet<String>,
@@ -282,8 +282,14 @@ impl Course {
     }
 
     fn end(&mut self, task: &str, held: Held) {
-        let Checked { text, result, messages, .. } = held.checked;
-        self.note(task, Note::Ended(Ended { text, result, messages, evidence: held.evidence }));
+        let Checked { text, result, messages, evidence: cited, .. } = held.checked;
+        let mut evidence = held.evidence;
+        for label in cited {
+            if !evidence.contains(&label) {
+                evidence.push(label);
+            }
+        }
+        self.note(task, Note::Ended(Ended { text, result, messages, evidence }));
     }
 
     /// The evidence that a task may cite: what it found, and what messages of the tasks before it cite.

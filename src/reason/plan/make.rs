@@ -95,7 +95,7 @@ impl Drive {
                 Err(_) => serde_json::Value::String(shown),
             };
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            let spent = Some(spent(&said));
+            let spent = Some(Spent::of(&said));
             let text = plan.to_string();
             self.add("", Event::Planned(Planned { plan, refusals: reasons, spent })).await?;
             match read {
@@ -127,18 +127,5 @@ pub(in crate::reason) fn who(model: &str) -> Who<'_> {
         "judge" => Who::Role(Role::Judge),
         "vision" => Who::Role(Role::Vision),
         endpoint => Who::Endpoint(endpoint),
-    }
-}
-
-/// What an answer took.
-pub(super) fn spent(said: &Said) -> Spent {
-    Spent {
-        endpoint: said.endpoint.clone(),
-        model: said.model.clone(),
-        input: said.usage.input,
-        output: said.usage.output,
-        estimated: said.usage.estimated,
-        money: said.cost.amount(),
-        tried: said.tried.clone(),
     }
 }

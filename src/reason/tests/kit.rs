@@ -103,6 +103,8 @@ pub(super) fn last(answer: &str, evidence: &[&str]) -> Says {
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     says: Arc<Mutex<VecDeque<Says>>>,
+    /// What is said to a question that has these words in it, whatever else is asked meanwhile.
+    when: Arc<Mutex<Vec<(&'static str, Says)>>>,
     pub(super) asked: Arc<Mutex<Vec<Value>>>,
     always: Arc<Mutex<Option<Says>>>,
     pub(super) url: String,
@@ -114,6 +116,7 @@ impl Model {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let model = Self {
             says: Arc::new(Mutex::new(says.into())),
+            when: Arc::default(),
             asked: Arc::default(),
             always: Arc::default(),
             url,
@@ -133,6 +136,18 @@ impl Model {
     pub(super) fn always(self, says: Says) -> Self {
         *self.always.lock().unwrap() = Some(says);
         self
+    }
+
+    /// Says this once to the first question that has these words in it.
+    pub(super) fn when(self, words: &'static str, says: Says) -> Self {
+        self.when.lock().unwrap().push((words, says));
+        self
+    }
+
+    fn prompted(&self, heard: &str) -> Option<Says> {
+        let mut when = self.when.lock().unwrap();
+        let at = when.iter().position(|(words, _)| heard.contains(words))?;
+        Some(when.remove(at).1)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -164,8 +179,10 @@ impl Model {
             }
             let mut body = vec![0; length];
             stream.read_exact(&mut body).await.ok()?;
-            self.asked.lock().unwrap().push(serde_json::from_slice(&body).ok()?);
-            let says = self.says.lock().unwrap().pop_front();
+            let heard: Value = serde_json::from_slice(&body).ok()?;
+            let says = self.prompted(&heard.to_string());
+            self.asked.lock().unwrap().push(heard);
+            let says = says.or_else(|| self.says.lock().unwrap().pop_front());
             let says = says.or_else(|| self.always.lock().unwrap().clone());
             let (status, body) = match says.unwrap_or(Says::Status(500)) {
                 Says::Nothing => std::future::pending().await,
