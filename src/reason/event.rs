@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Limits, RunId};
+use super::{Limits, RunId, Served};
 use crate::call::{Dialect, Taint};
 use crate::evidence;
 use crate::model::{Own, Said, Tried};

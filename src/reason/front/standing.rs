@@ -117,7 +117,7 @@ async fn open(place: &FrontPlace) -> Result<Runs, Error> {
         policies: place.policies.clone(),
         pipeline: Arc::clone(&place.pipeline),
         desk: place.desk.clone(),
-        models: Arc::new(models),
+        models,
         tasks: place.calls.clone(),
         stop: place.stop.clone(),
     })
