@@ -20,105 +20,105 @@ pub(in crate::reason) use case::{Bench, contradictions, review};
 pub(in crate::reason) use ruling::{instructions, mend, nobody, question, read, settle, shape};
 
 /// Times that a judge is asked again after a ruling that does not hold.
-pub const AGAIN: u32 = 1;
+pub(crate) const AGAIN: u32 = 1;
 
 /// What a judge is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Case {
+pub(crate) struct Case {
     /// What it is about: the claim and its scope, such as `revenue (quarter 2026-Q4)`.
-    pub id: String,
+    pub(crate) id: String,
     /// Whether it is about one message of low confidence, and not about several that contradict.
-    pub is_review: bool,
+    pub(crate) is_review: bool,
     /// The claim.
-    pub claim: String,
+    pub(crate) claim: String,
     /// What the claim holds for.
-    pub scope: BTreeMap<String, String>,
+    pub(crate) scope: BTreeMap<String, String>,
     /// How the packs differ, in words of the code.
-    pub why: String,
+    pub(crate) why: String,
     /// What stands against each other.
-    pub packs: Vec<Pack>,
+    pub(crate) packs: Vec<Pack>,
     /// The rules that apply.
-    pub rules: Vec<Law>,
+    pub(crate) rules: Vec<Law>,
 }
 
 /// One side of a case: what is claimed and what it rests on. No words of an agent are in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pack {
+pub(crate) struct Pack {
     /// Its name in the case: `P1`, `P2`.
-    pub id: String,
+    pub(crate) id: String,
     /// The message.
-    pub message: String,
+    pub(crate) message: String,
     /// The agent that says it.
-    pub agent: String,
+    pub(crate) agent: String,
     /// The value that is claimed.
-    pub value: Value,
+    pub(crate) value: Value,
     /// The evidence behind it.
-    pub evidence: Vec<Exhibit>,
+    pub(crate) evidence: Vec<Exhibit>,
     /// Trust of the least trusted evidence, 0 to 100.
-    pub trust: u8,
+    pub(crate) trust: u8,
     /// Share of the scope that the evidence speaks of, 0 to 1.
-    pub coverage: f64,
+    pub(crate) coverage: f64,
     /// How sure the message is, by code.
-    pub confidence: f64,
+    pub(crate) confidence: f64,
     /// The other packs that say the same, within the tolerance.
-    pub agrees: Vec<String>,
+    pub(crate) agrees: Vec<String>,
 }
 
 /// Evidence as a judge sees it: where it comes from and what it states, without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Exhibit {
+pub(crate) struct Exhibit {
     /// Its label.
-    pub label: Label,
+    pub(crate) label: Label,
     /// Where it comes from.
-    pub source: Source,
+    pub(crate) source: Source,
     /// What it states; what has to do with the claim and the scope first.
-    pub facts: Vec<Fact>,
+    pub(crate) facts: Vec<Fact>,
     /// How far its source is believed, 0 to 100.
-    pub trust: u8,
+    pub(crate) trust: u8,
     /// From when on it holds; empty where it does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub valid_from: String,
+    pub(crate) valid_from: String,
     /// Until when it holds; empty where it does not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub valid_to: String,
+    pub(crate) valid_to: String,
     /// Whether it comes from outside.
-    pub untrusted: bool,
+    pub(crate) untrusted: bool,
 }
 
 /// A rule that applies to a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Law {
+pub(crate) struct Law {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// What it says.
-    pub description: String,
+    pub(crate) description: String,
 }
 
 /// How a case was settled, and why: what the run's record has of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ruling {
+pub(crate) struct Ruling {
     /// The case, with all that was shown.
-    pub case: Case,
+    pub(crate) case: Case,
     /// What was decided.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// Who decided.
-    pub by: By,
+    pub(crate) by: By,
     /// The evidence that it rests on, by label.
-    pub grounds: Vec<Label>,
+    pub(crate) grounds: Vec<Label>,
     /// The rules that it goes by, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<String>,
+    pub(crate) rules: Vec<String>,
     /// Why, in one or two sentences.
-    pub words: String,
+    pub(crate) words: String,
     /// Why earlier rulings of the judge did not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<Refusal>,
+    pub(crate) refused: Vec<Refusal>,
 }
 
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// This message holds; the others of the case do not.
     Upheld {
         /// The pack.
@@ -133,7 +133,7 @@ pub enum Verdict {
 /// Who decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum By {
+pub(crate) enum By {
     /// A judge.
     Judge {
         /// The agent.
@@ -151,7 +151,7 @@ pub enum By {
 /// Why a ruling does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
+pub(crate) enum Reason {
     /// It is no JSON object.
     Unreadable,
     /// A member is missing, of the wrong type, or none that a ruling has.
@@ -170,7 +170,8 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 7] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 7] = [
         Self::Unreadable,
         Self::BadShape,
         Self::UnknownPack,
@@ -181,7 +182,7 @@ impl Reason {
     ];
 
     /// The code as it stands in records.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Unreadable => "UNREADABLE",
             Self::BadShape => "BAD_SHAPE",
@@ -201,11 +202,11 @@ impl fmt::Display for Reason {
 }
 
 /// Why a ruling does not hold, and where.
-pub type Refusal = refusal::Refusal<Reason>;
+pub(crate) type Refusal = refusal::Refusal<Reason>;
 
 impl Case {
     /// A pack by its id.
-    pub fn pack(&self, id: &str) -> Option<&Pack> {
+    pub(crate) fn pack(&self, id: &str) -> Option<&Pack> {
         self.packs.iter().find(|pack| pack.id == id)
     }
 
@@ -220,7 +221,7 @@ impl Case {
 
 impl Ruling {
     /// The message that it upholds.
-    pub fn upheld(&self) -> Option<&str> {
+    pub(crate) fn upheld(&self) -> Option<&str> {
         match &self.verdict {
             Verdict::Upheld { message, .. } => Some(message),
             Verdict::Undecided => None,
@@ -228,7 +229,7 @@ impl Ruling {
     }
 
     /// The messages that it does not uphold; none where it is undecided.
-    pub fn overruled(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn overruled(&self) -> impl Iterator<Item = &str> {
         let upheld = self
             .upheld()
             .and_then(|upheld| self.case.packs.iter().find(|pack| pack.message == upheld));
@@ -243,7 +244,7 @@ impl Ruling {
     }
 
     /// In one line, for agents and people.
-    pub fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let by = match &self.by {
             By::Judge { agent } => format!("`{agent}` ruled"),
             By::Declared { settle } => format!("decided by {}", settle.as_str()),

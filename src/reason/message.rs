@@ -23,55 +23,55 @@ pub(in crate::reason) use check::{Checked, Office, check};
 pub(in crate::reason) use report::{instructions, shape};
 
 /// Most messages of one task.
-pub const MOST: usize = 24;
+pub(crate) const MOST: usize = 24;
 
 /// What one agent tells the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub(crate) struct Message {
     /// Its id in the run: the task and a number, such as `find#1`.
-    pub id: String,
+    pub(crate) id: String,
     /// The task that it comes from.
-    pub task: String,
+    pub(crate) task: String,
     /// The agent that says it.
-    pub agent: String,
+    pub(crate) agent: String,
     /// What is stated, by its declared name.
-    pub claim: String,
+    pub(crate) claim: String,
     /// What it holds for, such as `quarter` = `2026-Q4`.
-    pub scope: BTreeMap<String, String>,
+    pub(crate) scope: BTreeMap<String, String>,
     /// The type of the value.
     #[serde(rename = "type")]
-    pub form: Form,
+    pub(crate) form: Form,
     /// The value, read and exact.
-    pub value: Value,
+    pub(crate) value: Value,
     /// Where the data comes from: the sources of the evidence that is cited, each once.
-    pub source: Vec<Source>,
+    pub(crate) source: Vec<Source>,
     /// Labels of the evidence and steps that it rests on.
-    pub evidence: Vec<Label>,
+    pub(crate) evidence: Vec<Label>,
     /// How sure it is: the least of what it cites, times the constant of inference where the value does
     /// not stand there as it is. Never told by a model.
-    pub confidence: f64,
+    pub(crate) confidence: f64,
     /// Trust of the least trusted evidence, 0 to 100.
-    pub trust: u8,
+    pub(crate) trust: u8,
     /// Share of its scope that the evidence speaks of, 0 to 1.
-    pub coverage: f64,
+    pub(crate) coverage: f64,
     /// Who reviewed it, where its confidence is low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<Review>,
+    pub(crate) review: Option<Review>,
 }
 
 /// Why a message of low confidence travels on all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Review {
+pub(crate) struct Review {
     /// A message that says the same from other evidence, by its id, or the judge, by its name.
-    pub by: String,
+    pub(crate) by: String,
     /// How, in words.
-    pub words: String,
+    pub(crate) words: String,
 }
 
 /// Why what a task gave does not travel on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
+pub(crate) enum Reason {
     /// It is no JSON object, and the task asks for one.
     Unreadable,
     /// A member is missing, of the wrong type, or none that a report has.
@@ -104,7 +104,8 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 14] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 14] = [
         Self::Unreadable,
         Self::BadShape,
         Self::ResultMismatch,
@@ -122,7 +123,7 @@ impl Reason {
     ];
 
     /// The code as it stands in records.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Unreadable => "UNREADABLE",
             Self::BadShape => "BAD_SHAPE",
@@ -149,15 +150,15 @@ impl fmt::Display for Reason {
 }
 
 /// Why what a task gave does not travel on, and where.
-pub type Refusal = refusal::Refusal<Reason>;
+pub(crate) type Refusal = refusal::Refusal<Reason>;
 
 /// What the labels that a task may cite stand for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Grounds {
+pub(crate) struct Grounds {
     /// Evidence that the task found or was given.
-    pub items: Vec<Item>,
+    pub(crate) items: Vec<Item>,
     /// Steps of the trace that speak of it.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 impl Grounds {
@@ -200,7 +201,7 @@ impl Grounds {
 
 impl Message {
     /// What it states, in one line.
-    pub fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let scope: Vec<String> =
             self.scope.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let scope =

@@ -21,12 +21,11 @@ use serde_json::Value;
 use super::agent::{Agent, Agents};
 use super::refusal;
 
-pub use board::{Board, Ended, Note, Skipped, Standing};
-pub(in crate::reason) use course::{Course, Crew, Hearing, Job, Move, Worked};
+use board::{Board, Note};
 pub(in crate::reason) use make::who;
 
 /// Times that a refused plan is made again.
-pub const AGAIN: usize = 2;
+pub(crate) const AGAIN: usize = 2;
 /// Longest text of a plan, in bytes.
 const BYTES: usize = 256 << 10;
 /// Longest goal, in characters.
@@ -39,58 +38,58 @@ const NAME: usize = 64;
 /// A graph of tasks. One that [`Plan::read`] gave has been read only; [`Plan::check`] tells whether it
 /// can be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// In the order in which the model wrote them.
-    pub tasks: Vec<Task>,
+    pub(crate) tasks: Vec<Task>,
     /// Id of the task whose result is the answer.
-    pub answer: String,
+    pub(crate) answer: String,
 }
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+pub(crate) struct Task {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// The agent that works on it.
-    pub agent: String,
+    pub(crate) agent: String,
     /// What it is to find out or to do; `{name}` stands for an input.
-    pub goal: String,
+    pub(crate) goal: String,
     /// Ids of the tasks that must have ended before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<String>,
+    pub(crate) needs: Vec<String>,
     /// What it gets from the results of tasks that it needs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub inputs: BTreeMap<String, Input>,
+    pub(crate) inputs: BTreeMap<String, Input>,
     /// The only tools, out of those of its agent; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
+    pub(crate) tools: Option<Vec<String>>,
     /// What it has to give.
     #[serde(default, skip_serializing_if = "Output::is_open")]
-    pub output: Output,
+    pub(crate) output: Output,
 }
 
 /// A value out of the result of another task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Input {
+pub(crate) struct Input {
     /// Id of the task.
-    pub from: String,
+    pub(crate) from: String,
     /// JSON Pointer into its result; empty for the whole.
     #[serde(default)]
-    pub place: String,
+    pub(crate) place: String,
 }
 
 /// What a task has to give.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub(crate) struct Output {
     /// JSON Schema of its result; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
+    pub(crate) schema: Option<Value>,
     /// Names of the claims that its messages have to state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub claims: Vec<String>,
+    pub(crate) claims: Vec<String>,
     /// The scope that its messages have, such as `quarter` = `2026-Q4`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub scope: BTreeMap<String, String>,
+    pub(crate) scope: BTreeMap<String, String>,
 }
 
 impl Output {
@@ -102,7 +101,7 @@ impl Output {
 /// Why a plan is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The text is no JSON object, or too long.
     Unreadable,
     /// A member is missing, of the wrong type, or none that a plan has.
@@ -147,7 +146,8 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 20] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 20] = [
         Self::Unreadable,
         Self::BadShape,
         Self::NoTasks,
@@ -171,7 +171,7 @@ impl Reason {
     ];
 
     /// The code as it stands in records.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Unreadable => "UNREADABLE",
             Self::BadShape => "BAD_SHAPE",
@@ -204,32 +204,32 @@ impl fmt::Display for Reason {
 }
 
 /// Why a plan is refused, and where.
-pub type Refusal = refusal::Refusal<Reason>;
+pub(crate) type Refusal = refusal::Refusal<Reason>;
 
 /// What a plan is checked against.
 #[derive(Debug, Clone, Copy)]
-pub struct Staff<'s> {
+pub(crate) struct Staff<'s> {
     /// All agents.
-    pub agents: &'s Agents,
+    pub(crate) agents: &'s Agents,
     /// The orchestrator that plans.
-    pub lead: &'s Agent,
+    pub(crate) lead: &'s Agent,
     /// The tools that the caller of the run may see.
-    pub tools: &'s BTreeSet<String>,
+    pub(crate) tools: &'s BTreeSet<String>,
 }
 
 impl Plan {
     /// Reads what a model wrote. Notations that lose nothing are read as JSON.
-    pub fn read(text: &str) -> Result<Self, Vec<Refusal>> {
+    pub(crate) fn read(text: &str) -> Result<Self, Vec<Refusal>> {
         read::read(text)
     }
 
     /// All that is wrong with the plan; nothing for one that can be run.
-    pub fn check(&self, staff: Staff<'_>) -> Vec<Refusal> {
+    pub(crate) fn check(&self, staff: Staff<'_>) -> Vec<Refusal> {
         check::check(self, staff)
     }
 
     /// A task by its id.
-    pub fn task(&self, id: &str) -> Option<&Task> {
+    pub(crate) fn task(&self, id: &str) -> Option<&Task> {
         self.tasks.iter().find(|task| task.id == id)
     }
 }

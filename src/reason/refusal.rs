@@ -10,18 +10,18 @@ const SHOWN: usize = 12;
 
 /// One refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal<C> {
+pub(crate) struct Refusal<C> {
     /// Why, as a stable code.
-    pub code: C,
+    pub(crate) code: C,
     /// JSON Pointer to the place in what is refused; empty for the whole.
-    pub place: String,
+    pub(crate) place: String,
     /// What is wrong, and what to write instead.
-    pub words: String,
+    pub(crate) words: String,
 }
 
 impl<C> Refusal<C> {
     /// A refusal.
-    pub fn new(code: C, place: impl Into<String>, words: impl Into<String>) -> Self {
+    pub(crate) fn new(code: C, place: impl Into<String>, words: impl Into<String>) -> Self {
         Self { code, place: place.into(), words: words.into() }
     }
 }

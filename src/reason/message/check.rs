@@ -229,7 +229,10 @@ fn cited<'o>(
 fn sources(items: &[&Item]) -> Vec<Source> {
     let mut found: Vec<Source> = Vec::new();
     for item in items {
-        let is_data = !matches!(item.source, Source::Question {} | Source::Recall { .. });
+        let is_data = !matches!(
+            item.source,
+            Source::Question {} | Source::Earlier { .. } | Source::Recall { .. }
+        );
         if is_data && !found.contains(&item.source) {
             found.push(item.source.clone());
         }

@@ -12,12 +12,12 @@ use crate::reason::message::{Message, Refusal};
 use crate::reason::refusal::brief;
 
 /// Times that a task is asked again after what it gave was refused.
-pub const RETRIES: u32 = 1;
+pub(crate) const RETRIES: u32 = 1;
 
 /// What happened to a task, as the run's record has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
-pub enum Note {
+pub(crate) enum Note {
     /// An agent works on it.
     Begun {
         /// The agent.
@@ -40,33 +40,33 @@ pub enum Note {
 
 /// What a task gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Its answer in words.
-    pub text: String,
+    pub(crate) text: String,
     /// Its result, which the inputs of other tasks are taken from.
-    pub result: Value,
+    pub(crate) result: Value,
     /// What it states, checked.
-    pub messages: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     /// Labels of the evidence and steps that it rests on.
-    pub evidence: Vec<String>,
+    pub(crate) evidence: Vec<String>,
 }
 
 /// Why a task is not worked on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub(crate) struct Skipped {
     /// `failed`, `refused`, `need` for a task that it needs, `input` for a value that is not there,
     /// `limit`.
-    pub why: String,
+    pub(crate) why: String,
     /// The task that it needs and that did not end; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub need: String,
+    pub(crate) need: String,
     /// The reason in one line.
-    pub words: String,
+    pub(crate) words: String,
 }
 
 /// Where a task stands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// Nobody works on it yet.
     Waiting,
     /// An agent works on it.
@@ -86,7 +86,7 @@ pub enum Standing {
 
 /// The tasks of a plan, and what came of each.
 #[derive(Debug, Clone)]
-pub struct Board {
+pub(crate) struct Board {
     plan: Plan,
     standings: BTreeMap<String, Standing>,
     rulings: Vec<Ruling>,
@@ -94,19 +94,19 @@ pub struct Board {
 
 impl Board {
     /// A plan that passed its check, of which nothing has happened yet.
-    pub fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: Plan) -> Self {
         let standings =
             plan.tasks.iter().map(|task| (task.id.clone(), Standing::Waiting)).collect();
         Self { plan, standings, rulings: Vec::new() }
     }
 
     /// The plan.
-    pub const fn plan(&self) -> &Plan {
+    pub(crate) const fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Takes what happened to a task; what happens after its end changes nothing.
-    pub fn take(&mut self, task: &str, note: Note) {
+    pub(crate) fn take(&mut self, task: &str, note: Note) {
         let Some(standing) = self.standings.get_mut(task) else { return };
         if matches!(standing, Standing::Ended(_) | Standing::Skipped(_)) {
             return;
@@ -127,22 +127,22 @@ impl Board {
     }
 
     /// Takes a ruling.
-    pub fn rule(&mut self, ruling: Ruling) {
+    pub(crate) fn rule(&mut self, ruling: Ruling) {
         self.rulings.push(ruling);
     }
 
     /// What was ruled.
-    pub fn rulings(&self) -> &[Ruling] {
+    pub(crate) fn rulings(&self) -> &[Ruling] {
         &self.rulings
     }
 
     /// Where a task stands.
-    pub fn standing(&self, task: &str) -> Option<&Standing> {
+    pub(crate) fn standing(&self, task: &str) -> Option<&Standing> {
         self.standings.get(task)
     }
 
     /// What a task gave, once it ended.
-    pub fn ended(&self, task: &str) -> Option<&Ended> {
+    pub(crate) fn ended(&self, task: &str) -> Option<&Ended> {
         match self.standings.get(task)? {
             Standing::Ended(ended) => Some(ended),
             Standing::Waiting | Standing::Begun { .. } | Standing::Skipped(_) => None,
@@ -151,7 +151,7 @@ impl Board {
 
     /// The tasks that nobody has ended or skipped and whose needs have all ended, in the plan's order:
     /// what begins next, or was begun before the daemon ended.
-    pub fn open(&self) -> impl Iterator<Item = &Task> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Task> {
         self.plan.tasks.iter().filter(|task| {
             let is_open = matches!(
                 self.standings.get(&task.id),
@@ -162,7 +162,7 @@ impl Board {
     }
 
     /// The tasks that can never begin, since one that they need was skipped; with that one's reason.
-    pub fn lost(&self) -> Vec<(String, Skipped)> {
+    pub(crate) fn lost(&self) -> Vec<(String, Skipped)> {
         let lost = self.plan.tasks.iter().filter_map(|task| {
             if !matches!(self.standings.get(&task.id), Some(Standing::Waiting)) {
                 return None;
@@ -180,19 +180,19 @@ impl Board {
     }
 
     /// Whether nothing is left to do.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.standings
             .values()
             .all(|standing| matches!(standing, Standing::Ended(_) | Standing::Skipped(_)))
     }
 
     /// What the task of the answer gave.
-    pub fn answer(&self) -> Option<&Ended> {
+    pub(crate) fn answer(&self) -> Option<&Ended> {
         self.ended(&self.plan.answer)
     }
 
     /// The inputs of a task, out of what the others gave.
-    pub fn inputs(&self, task: &Task) -> Result<BTreeMap<String, Value>, Skipped> {
+    pub(crate) fn inputs(&self, task: &Task) -> Result<BTreeMap<String, Value>, Skipped> {
         let mut found = BTreeMap::new();
         for (name, input) in &task.inputs {
             let value = self.ended(&input.from).and_then(|from| from.result.pointer(&input.place));
@@ -211,7 +211,7 @@ impl Board {
     }
 
     /// All messages of tasks that ended, in the plan's order.
-    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &Message> {
         self.plan
             .tasks
             .iter()
@@ -220,7 +220,7 @@ impl Board {
     }
 
     /// How each task stands, in one line each: what a caller is told where the plan had no answer.
-    pub fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         let tell = |task: &Task| match self.standings.get(&task.id)? {
             Standing::Ended(_) => None,
             Standing::Skipped(skipped) => Some(format!("task `{}`: {}", task.id, skipped.words)),

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::board::{Ended, Skipped, Standing};
+use super::course::{Course, Crew, Hearing, Job, Move, Worked};
 use super::*;
 use crate::reason::agent::tests::agents;
 
