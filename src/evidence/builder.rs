@@ -168,17 +168,21 @@ impl Builder {
         &self.zone
     }
 
-    /// Adds what an earlier growth gave, as it is: for a run that is read from its events. The checker
-    /// finds what does not fit.
+    /// Adds what an earlier growth gave, as it is: for a run that is read from its events, in whatever
+    /// order those were kept. The checker finds what does not fit.
     pub fn again(&mut self, grown: Grown) {
         let Grown { item, step } = grown;
         if let Some(item) = item
             && self.trace.item(&item.id).is_none()
         {
-            self.trace.evidence.push(item);
+            let all = &mut self.trace.evidence;
+            let place = all.partition_point(|one| one.id.number() < item.id.number());
+            all.insert(place, item);
         }
         if self.trace.step(&step.id).is_none() {
-            self.trace.steps.push(step);
+            let all = &mut self.trace.steps;
+            let place = all.partition_point(|one| one.id.number() < step.id.number());
+            all.insert(place, step);
         }
     }
 
@@ -196,11 +200,17 @@ impl Builder {
         if let (Some(item), Some(step)) = (known, step) {
             return Grown { item: Some(item.clone()), step: step.clone() };
         }
-        let count = self.trace.evidence.iter().filter(|item| item.id != Label::question()).count();
-        self.bring(found, Label::numbered('E', count + 1), at)
+        let last = self.trace.evidence.iter().map(|item| item.id.number()).max();
+        self.bring(found, Label::numbered('E', last.unwrap_or_default() + 1), at)
     }
 
     fn bring(&mut self, found: Found, id: Label, at: Timestamp) -> Grown {
+        // How well a reply fits is not for a tool to say.
+        let score = match found.source {
+            Source::Tool { .. } => 1.0,
+            _ if found.score.is_finite() => found.score.clamp(0.0, 1.0),
+            _ => 0.0,
+        };
         let mut item = Item {
             id,
             source: found.source,
@@ -209,7 +219,7 @@ impl Builder {
             valid_from: found.valid_from,
             valid_to: found.valid_to,
             trust: found.trust.min(100),
-            score: if found.score.is_finite() { found.score.clamp(0.0, 1.0) } else { 0.0 },
+            score,
             untrusted: found.untrusted,
             digest: String::new(),
         };
@@ -353,7 +363,8 @@ impl Builder {
     }
 
     fn next_step(&self) -> Label {
-        Label::numbered('S', self.trace.steps.len() + 1)
+        let last = self.trace.steps.iter().map(|step| step.id.number()).max();
+        Label::numbered('S', last.unwrap_or_default() + 1)
     }
 
     /// Clocks can be set back; steps stay in order.

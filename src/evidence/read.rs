@@ -303,7 +303,7 @@ fn name_at(rest: &str, apart: bool) -> Option<&'static str> {
         let alone = apart && WORDS.contains(name) && rest.len() > name.len();
         same && ends && !alone
     };
-    unit::names().filter(fits).max_by_key(|name| name.len())
+    unit::names_at(rest).filter(fits).max_by_key(|name| name.len())
 }
 
 /// The currency with which a text begins, before a number.
@@ -317,7 +317,7 @@ fn sign(text: &str, wanted: &str) -> Option<(&'static str, usize)> {
         let is_word = matches!(*name, "块" | "圆" | "元");
         same && !is_word && rest.starts_with(|c: char| c.is_ascii_digit() || numeral::starts(c))
     };
-    let name = unit::names().filter(fits).max_by_key(|name| name.len())?;
+    let name = unit::names_at(text).filter(fits).max_by_key(|name| name.len())?;
     Some((unit::currency(name, wanted)?, name.len()))
 }
 

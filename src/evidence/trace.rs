@@ -38,6 +38,11 @@ impl Label {
         Self(format!("{letter}{number}"))
     }
 
+    /// Its number; 0 for the question.
+    pub(super) fn number(&self) -> usize {
+        self.0.trim_start_matches(['E', 'S']).parse().unwrap_or_default()
+    }
+
     /// The label as text.
     pub fn as_str(&self) -> &str {
         &self.0

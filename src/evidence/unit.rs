@@ -2,6 +2,8 @@
 //! fractions, so that a conversion is either exact or refused.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use rust_decimal::Decimal;
 
@@ -283,11 +285,25 @@ pub(super) fn currency(name: &str, wanted: &str) -> Option<&'static str> {
     found.map(|(code, _)| *code)
 }
 
-/// Every name with which a unit or currency can stand behind a number.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+/// Names by their first character in lower case.
+type Names = BTreeMap<char, Vec<&'static str>>;
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| {
     let units = UNITS.iter().flat_map(|unit| std::iter::once(&unit.symbol).chain(unit.names));
     let money = CURRENCIES.iter().flat_map(|(code, names)| std::iter::once(code).chain(*names));
-    units.chain(money).copied()
+    let mut all = Names::new();
+    for name in units.chain(money) {
+        let first = name.chars().next().map(|c| c.to_ascii_lowercase());
+        all.entry(first.unwrap_or_default()).or_default().push(name);
+    }
+    all
+});
+
+/// The names of units and currencies that a text can begin with.
+pub(super) fn names_at(text: &str) -> impl Iterator<Item = &'static str> {
+    let first = text.chars().next().map(|c| c.to_ascii_lowercase());
+    let found = first.and_then(|c| NAMES.get(&c)).map(Vec::as_slice).unwrap_or_default();
+    found.iter().copied()
 }
 
 /// The symbols of all units, for the tests.

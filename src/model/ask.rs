@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use metrics::{counter, histogram};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::Instrument;
 
 use super::attempt::{Attempt, Got, Miss};
 use super::line::Line;
@@ -95,7 +96,9 @@ impl Question<'_> {
     /// One attempt, recorded.
     async fn once(&mut self, turn: &Turn<'_>, waited: Duration) -> Result<Said, Miss> {
         let began = Instant::now();
-        let result = self.attempt(turn).await;
+        let (endpoint, form) = (turn.line.name.as_str(), turn.manner.form.as_str());
+        let span = tracing::info_span!("model", endpoint, form);
+        let result = self.attempt(turn).instrument(span).await;
         let took = began.elapsed();
         let (outcome, status, part, message) = match &result {
             Ok(_) => (Outcome::Ok, Some(200), String::new(), String::new()),
@@ -140,8 +143,9 @@ impl Question<'_> {
         let heard = got.heard;
         let said = said(line, turn.manner, &letter, got, (usage, cost));
         if let Some(listener) = self.said.filter(|_| !heard && !said.text.is_empty()) {
+            let text = Delta::Text(said.text.clone());
             // Whoever listened may have gone.
-            let _gone = listener.send(Delta::Text(said.text.clone())).await;
+            let _gone = timeout(PATIENCE, listener.send(text)).await;
         }
         Ok(said)
     }
@@ -155,7 +159,7 @@ impl Question<'_> {
         let most = u64::from(most.clamp(1, endpoint.max_output));
         let write = |most| wire::write(address, self.prompt, *manner, self.exports, most);
         let letter = write(most);
-        let input = tokens::count(&letter.body.to_string());
+        let input = tokens::count(&letter.text);
         let input = u64::try_from(input).unwrap_or(u64::MAX);
         let room = u64::from(endpoint.context).saturating_sub(input);
         if room == 0 {
@@ -178,7 +182,7 @@ impl Question<'_> {
     /// What comes after an attempt that failed.
     async fn next<'l>(&self, mut turn: Turn<'l>, miss: &Miss, queue: &mut VecDeque<Turn<'l>>) {
         if let Some(said) = self.said.filter(|_| miss.heard) {
-            let _gone = said.send(Delta::Void).await;
+            let _gone = timeout(PATIENCE, said.send(Delta::Void)).await;
         }
         if miss.outcome == Outcome::Refused {
             if let Some(manner) = turn.line.learn(miss.what, turn.manner, self.prompt) {

@@ -91,7 +91,7 @@ impl Attempt<'_> {
         let streams = self.line.endpoint.stream;
         let silence = self.line.endpoint.first_token_timeout;
         let quiet = if streams { self.end.min(sent + silence) } else { self.end };
-        let body = Bytes::from(self.letter.body.to_string());
+        let body = Bytes::from(self.letter.text.clone());
         let coming = timeout_at(quiet, self.line.outlet.send(body)).await;
         let coming = coming.map_err(|_elapsed| late(sent))?;
         let coming = coming.map_err(|lost| match lost {
@@ -159,7 +159,10 @@ impl Attempt<'_> {
     /// Hands text on; whether there is anybody to hear it.
     async fn tell(&self, text: String) -> bool {
         match self.said {
-            Some(said) => said.send(Delta::Text(text)).await.is_ok(),
+            // Who does not listen holds nobody up for longer than the attempt may take.
+            Some(said) => timeout_at(self.end, said.send(Delta::Text(text)))
+                .await
+                .is_ok_and(|sent| sent.is_ok()),
             None => false,
         }
     }

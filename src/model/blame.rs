@@ -126,7 +126,7 @@ fn paths(message: &str) -> impl Iterator<Item = &str> {
 
 /// The place in the body that a path leads to, as far as it leads.
 fn walk(path: &str, body: &Value) -> Option<String> {
-    let steps = path.split(|c: char| matches!(c, '.' | '[' | ']' | '/' | '\'' | '"'));
+    let steps = path.split(['.', '[', ']', '/', '\'', '"']);
     let (mut at, mut pointer) = (body, String::new());
     for step in steps.filter(|step| !step.is_empty()) {
         let camel = camel(step);
@@ -137,18 +137,14 @@ fn walk(path: &str, body: &Value) -> Option<String> {
             Value::Array(items) => key.parse().is_ok_and(|index: usize| index < items.len()),
             _ => false,
         });
-        match key {
-            Some(key) => {
-                at = match at {
-                    Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
-                    other => other.get(key)?,
-                };
-                pointer.push('/');
-                pointer.push_str(&escape(key));
-            }
-            // Names of messages and of kinds stand between.
-            None => {}
-        }
+        // Names of messages and of kinds stand between.
+        let Some(key) = key else { continue };
+        at = match at {
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
+            other => other.get(key)?,
+        };
+        pointer.push('/');
+        pointer.push_str(&escape(key));
     }
     (!pointer.is_empty()).then_some(pointer)
 }

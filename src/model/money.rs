@@ -161,7 +161,7 @@ impl Price {
 
     /// How many tokens may be written for what is left after `read` were read; `None` for any number.
     pub(super) fn written_for(self, left: Money, read: u64) -> Option<u64> {
-        let rest = left.minus(self.of(read, 0)).parts;
+        let Some(rest) = left.parts.checked_sub(self.of(read, 0).parts) else { return Some(0) };
         Some(u64::try_from(rest.checked_div(self.written)?).unwrap_or(u64::MAX))
     }
 }

@@ -1,5 +1,5 @@
 //! What each tenant spent on models in a day: added up in memory, and kept in a file, so that a restart
-//! forgets nothing of it. Knows prices and models not.
+//! forgets nothing of what was settled. Knows no prices and no models.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;

@@ -59,7 +59,7 @@ pub(super) async fn open(place: Place) -> Result<Runs, Error> {
         rules: ArcSwap::from_pointee(Rules::default()),
         agents: ArcSwap::from_pointee(Agents::default()),
         going: Mutex::new(HashMap::new()),
-        turn: tokio::sync::Mutex::default(),
+        turn: tokio::sync::Mutex::new(()),
         closing: stop.child_token(),
     });
     inner.reload();

@@ -10,7 +10,7 @@ use super::Error;
 use super::event::{Event, Kept};
 use crate::evidence::{
     Answer, Builder, Config, Draft, Found, Grown, Item, Label, Opening, Refusal, Step, Summary,
-    Trace,
+    Trace, summaries,
 };
 use crate::memory::instant::{self, Side};
 
@@ -134,7 +134,7 @@ impl Proof {
     pub(super) fn leaves(&self, answer: &Answer) -> Vec<Summary> {
         let mut trace = self.trace().clone();
         trace.answer = Some(answer.clone());
-        crate::evidence::summaries(&trace)
+        summaries(&trace)
     }
 
     /// The whole trace, sealed.

@@ -14,7 +14,7 @@ use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Though
 use super::recall;
 use super::state::Exchange;
 use crate::evidence::{
-    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule as Loaded, MemoryRead, Plan, Read, Source, Stuck,
+    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read, Source, Stuck,
     Want, follow_up,
 };
 use crate::memory::{Asking, Compare, Filter, Question};
@@ -29,7 +29,7 @@ const COUNTED: usize = 200;
 const ROUNDS: usize = 16;
 
 /// A rule for a question, with what an earlier question gives it.
-type Picked = (Arc<Loaded>, BTreeMap<String, Given>);
+type Picked = (Arc<LoadedRule>, BTreeMap<String, Given>);
 
 /// What a rule came to.
 type Tried<T> = Result<Result<T, Stuck>, Halt>;

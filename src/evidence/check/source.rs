@@ -27,6 +27,10 @@ pub(super) fn check(
         let message = format!("`{}` has a trust above 100 or a score outside of 0 to 1", item.id);
         refuse(Reason::Form, place.to_owned(), message);
     }
+    if matches!(item.source, Source::Tool { .. }) && item.score < 1.0 {
+        let message = format!("`{}` is the reply of a tool, which has no score", item.id);
+        refuse(Reason::Form, format!("{place}/score"), message);
+    }
     let is_question = matches!(item.source, Source::Question {});
     if is_question != (item.id == Label::question()) || is_question != (at == 0) {
         let message = "the question is the first evidence, with the label `Q`, and no other is it";

@@ -46,7 +46,11 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
 
 /// The date or instant with which a text begins, and its bytes.
 pub(super) fn lead(text: &str, zone: &TimeZone) -> Option<Lead> {
-    if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+    let is_month = || {
+        let start = text.get(..3).map(str::to_ascii_lowercase);
+        start.is_some_and(|start| MONTHS.contains(&start.as_str()))
+    };
+    if !text.starts_with(|c: char| c.is_ascii_digit()) && !is_month() {
         return None;
     }
     FORMS.iter().find_map(|(form, read)| {

@@ -72,9 +72,10 @@ fn by_person(text: &str) -> Result<Decimal, Unread> {
         (_, 0) if grouped(digits, '.') => digits.replace('.', ""),
         (0, _) if grouped(digits, ',') => digits.replace(',', ""),
         (0, 1) => return Err(both(',')),
-        (1, _) => mixed(digits, ',', '.').ok_or_else(bad)?,
-        (_, 1) => mixed(digits, '.', ',').ok_or_else(bad)?,
-        _ => return Err(bad()),
+        _ => {
+            let found = mixed(digits, ',', '.').or_else(|| mixed(digits, '.', ','));
+            found.ok_or_else(bad)?
+        }
     };
     let number = Decimal::from_str(&format!("{sign}{plain}")).map_err(|_wide| bad())?;
     let exact = Decimal::from_str_exact(&format!("{sign}{plain}"));
@@ -91,7 +92,8 @@ fn grouped(digits: &str, sign: char) -> bool {
 /// Thousands by one sign, and the fraction by another one.
 fn mixed(digits: &str, group: char, point: char) -> Option<String> {
     let (whole, fraction) = digits.split_once(point)?;
-    let sound = grouped(whole, group) && !fraction.contains([group, point]);
+    let sound =
+        whole.contains(group) && grouped(whole, group) && !fraction.contains([group, point]);
     sound.then(|| format!("{}.{fraction}", whole.replace(group, "")))
 }
 

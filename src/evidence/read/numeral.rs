@@ -219,8 +219,7 @@ impl Reader {
 
 /// Whether a unit begins here whose name begins like a size: `千克`.
 fn is_unit(rest: &str) -> bool {
-    let mut long = unit::names().filter(|name| name.chars().next().is_some_and(is_size));
-    long.any(|name| rest.starts_with(name))
+    unit::names_at(rest).any(|name| rest.starts_with(name))
 }
 
 /// The number in English words with which a text begins, and its bytes.

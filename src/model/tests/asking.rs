@@ -122,10 +122,11 @@ async fn an_ask_that_is_dropped_ends_its_connection_and_gives_its_budget_back() 
     let budget = Budget { tokens: Some(5000), money: None };
     let purse = models.purse("acme", budget, Spent::nothing(models.currency()));
     let prompt = question("Hi");
-    let asking = models.ask(Who::Role(Role::Reasoner), &prompt, &purse, None);
+    let mut asking = Box::pin(models.ask(Who::Role(Role::Reasoner), &prompt, &purse, None));
     tokio::select! {
-        said = asking => panic!("{said:?}"),
+        said = &mut asking => panic!("{said:?}"),
         () = server.was_asked(1) => assert!(purse.left().tokens < Some(5000)),
     }
+    drop(asking);
     assert_eq!(purse.left().tokens, Some(5000));
 }

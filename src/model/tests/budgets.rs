@@ -107,12 +107,14 @@ async fn two_asks_at_once_cannot_both_take_the_last_of_it() {
     config.tenant = Allowance { tokens: Some(1000), money: None };
     let models = open(&config);
     let (one, two) = (free(&models), free(&models));
+    let mut asking = Box::pin(spend(&models, &one));
     tokio::select! {
-        said = spend(&models, &one) => panic!("{said:?}"),
+        said = &mut asking => panic!("{said:?}"),
         () = server.was_asked(1) => {
             assert_eq!(limit(spend(&models, &two).await), Limit::TenantTokens);
         }
     }
+    drop(asking);
     assert_eq!(two.left().tokens, Some(1000));
 }
 

@@ -229,3 +229,28 @@ async fn a_shape_that_is_no_object_is_wrapped_where_it_has_to_be_and_comes_back_
     assert_eq!(schema["properties"]["value"]["items"]["$ref"], "#/$defs/one");
     assert_eq!(schema["$defs"]["one"]["type"], "integer");
 }
+
+#[tokio::test]
+async fn a_tool_of_the_catalog_is_told_in_the_dialect_of_whoever_is_asked() {
+    let tool = crate::schema::tests::tool(json!({
+        "type": "object", "required": ["at"],
+        "properties": { "at": { "type": ["string", "null"], "format": "date-time" } }
+    }));
+    let prompt =
+        Prompt { tools: vec![Offer::Tool(std::sync::Arc::new(tool))], ..question("When?") };
+    for (provider, place, kind) in [
+        ("openai", "/tools/0/function/parameters/properties/at/type", json!(["string", "null"])),
+        ("anthropic", "/tools/0/input_schema/properties/at/type", json!(["string", "null"])),
+        (
+            "gemini",
+            "/tools/0/functionDeclarations/0/parameters/properties/at/type",
+            json!("STRING"),
+        ),
+        ("ollama", "/tools/0/function/parameters/properties/at/type", json!("string")),
+    ] {
+        let server = Server::start(vec![server::fail(404, &json!({}))]).await;
+        ask(&one(&server, provider, WHOLE), &prompt).await.unwrap_err();
+        let body = &server.bodies()[0];
+        assert_eq!(body.pointer(place), Some(&kind), "{provider}: {body}");
+    }
+}
