@@ -61,9 +61,10 @@ fn wire(event: Event) -> Wire {
             let asked = spent.map(asked);
             Wire::Planned(proto::Planned { plan_json: json(&plan), refusals, asked })
         }
-        Event::Message(Told { from, to, message, refusals, .. }) => {
+        Event::Message(Told { from, to, message, refusals, items }) => {
             let message_json = json(&message);
-            Wire::Message(proto::Message { from, to, message_json, refusals })
+            let items = items.into_iter().map(item).collect();
+            Wire::Message(proto::Message { from, to, message_json, refusals, items })
         }
         Event::Ruling(Ruled { ruling, spent }) => {
             let asked = spent.map(asked);
@@ -151,9 +152,9 @@ fn origin(source: evidence::Source) -> (&'static str, String, String) {
         Source::Question {} => ("question", String::new(), String::new()),
         Source::Memory { evidence, collection } => ("memory", evidence, collection),
         Source::Tool { call_id, tool, .. } => ("tool", call_id, tool),
+        Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Rule { id, .. } => ("rule", id, String::new()),
         Source::Message { from, id } => ("message", id, from),
-        Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Recall { .. } => ("recall", String::new(), String::new()),
     }
 }
@@ -205,7 +206,8 @@ fn partial(one: Partial) -> proto::Partial {
 }
 
 fn answer(one: Answered) -> proto::Answer {
-    let Answered { answer, cached, total, .. } = one;
+    let Answered { answer, cached, served, total, .. } = one;
+    let served = served.unwrap_or_default();
     let decision = answer.decision.map(|one| proto::Decision {
         value: one.value,
         step: one.step.to_string(),
@@ -222,6 +224,8 @@ fn answer(one: Answered) -> proto::Answer {
         usage: Some(usage(&total)),
         unsupported: answer.unsupported,
         free: answer.free,
+        cache_age_ms: served.age_ms,
+        cached_question: served.question.unwrap_or_default(),
     }
 }
 
