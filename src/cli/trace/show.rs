@@ -50,7 +50,6 @@ fn evidence(item: &Item) -> Vec<String> {
         Source::Question {} => ("question", String::new()),
         Source::Memory { evidence, .. } => ("memory", evidence.clone()),
         Source::Tool { tool, call_id, .. } => ("tool", format!("{tool} {call_id}")),
-        Source::Earlier { run } => ("earlier", run.clone()),
         Source::Rule { id, .. } => ("rule", id.clone()),
         Source::Message { from, id } => ("message", format!("{from} {id}")),
         Source::Earlier { run } => ("earlier", run.clone()),
