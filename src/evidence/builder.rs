@@ -312,7 +312,7 @@ impl Builder {
         let (evidence, steps): (Vec<Label>, Vec<Label>) =
             premises.iter().cloned().partition(|label| self.trace.item(label).is_some());
         let text: String = statement.trim().chars().take(STATEMENT).collect();
-        Ok(self.conclude(Combine::State, evidence, steps, (None, text), at))
+        Ok(self.conclude(Combine::State, (evidence, steps), (None, text), at))
     }
 
     /// Combines comparisons into one result.
@@ -324,14 +324,13 @@ impl Builder {
         (text, at): (String, Timestamp),
     ) -> Grown {
         let holds = check::combined(&self.trace, combine, &premises);
-        self.conclude(combine, evidence, premises, (holds.map(Value::of), text), at)
+        self.conclude(combine, (evidence, premises), (holds.map(Value::of), text), at)
     }
 
     fn conclude(
         &mut self,
         combine: Combine,
-        evidence: Vec<Label>,
-        premises: Vec<Label>,
+        (evidence, premises): (Vec<Label>, Vec<Label>),
         (result, text): (Option<Value>, String),
         at: Timestamp,
     ) -> Grown {

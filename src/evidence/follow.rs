@@ -34,7 +34,7 @@ pub enum FollowUp {
         given: BTreeMap<String, Given>,
     },
     /// No rule decided: the comparison is made again, by [`Again::compare`].
-    Comparison(Again),
+    Comparison(Box<Again>),
 }
 
 /// A value that a question gives.
@@ -307,7 +307,7 @@ fn by_comparison(at: (&str, &[Spot]), summary: &Summary) -> Result<Option<Follow
         summary.evidence.iter().filter(|item| labels.contains(&item.id)).cloned().collect();
     let given = Given { spelled: change.spelled, unit: change.unit, run: None };
     let again = Again { operator, is_left, given, other: other.clone(), evidence };
-    Ok(Some(FollowUp::Comparison(again)))
+    Ok(Some(FollowUp::Comparison(Box::new(again))))
 }
 
 impl Again {

@@ -4,6 +4,7 @@
 mod date;
 mod digits;
 mod numeral;
+mod several;
 
 pub(super) use numeral::is_size;
 
@@ -15,11 +16,10 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::unit;
 use super::value::Value;
+use several::{range, set};
 
 /// Longest text of a value that an error repeats, in characters.
 const SHOWN: usize = 48;
-/// Most members of a set.
-const MEMBERS: usize = 256;
 
 /// The kind of value that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -332,65 +332,6 @@ fn truth(text: &str) -> Option<bool> {
         "false" | "no" | "否" => Some(false),
         _ => None,
     }
-}
-
-/// `["a", "b"]`, or `a, b`.
-fn set(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Result<Value, Unread> {
-    let member = Expect { kind: None, ..*expect };
-    let listed = serde_json::from_str::<Vec<serde_json::Value>>(text).ok();
-    let machine = Expect { machine: true, ..member };
-    let members: Vec<Result<Value, Unread>> = match listed {
-        Some(all) => all.iter().map(|one| of_json(one, &machine, zone)).collect(),
-        None => {
-            let inner = text.trim_start_matches(['[', '{']).trim_end_matches([']', '}']);
-            inner
-                .split(['、', ';', '\n'])
-                .flat_map(|part| part.split(", "))
-                .map(|part| any(part.trim(), &member, zone))
-                .collect()
-        }
-    };
-    if members.len() > MEMBERS {
-        return Err(Unread::Long { text: shown(text) });
-    }
-    let members = members.into_iter().map(|one| one.map(|one| with_unit(one, expect.unit)));
-    Ok(Value::Set { members: members.collect::<Result<_, _>>()? })
-}
-
-/// A value that stands in JSON.
-pub(super) fn of_json(
-    value: &serde_json::Value,
-    expect: &Expect<'_>,
-    zone: &TimeZone,
-) -> Result<Value, Unread> {
-    match value {
-        serde_json::Value::String(text) => read(text, expect, zone),
-        other => read(&other.to_string(), expect, zone),
-    }
-}
-
-/// `10..20 kg`, `10 to 20 kg`, `10至20公斤`; `None` where nothing parts it.
-fn range(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Option<Result<Value, Unread>> {
-    const PARTS: [&str; 7] = ["..", " to ", "~", "至", "到", "–", " - "];
-    let single = Expect { kind: None, ..*expect };
-    let (one, two) = PARTS.iter().find_map(|part| text.split_once(part))?;
-    let whole = |text: &str| -> Option<Result<Value, Unread>> {
-        let (found, length) = lead(text, &single, zone)?;
-        (length == text.len()).then_some(found)
-    };
-    let (one, two) = (whole(one.trim())?, whole(two.trim())?);
-    Some(one.and_then(|from| {
-        let to = two?;
-        // In `10 to 20 kg` the unit stands once.
-        let from = match &to {
-            Value::Quantity { unit, .. } => with_unit(from, unit),
-            Value::Money { currency, .. } => with_unit(from, currency),
-            Value::Percent { .. } => with_unit(from, "%"),
-            _ => from,
-        };
-        let to = with_unit(to, expect.unit);
-        Ok(Value::Range { from: Box::new(with_unit(from, expect.unit)), to: Box::new(to) })
-    }))
 }
 
 /// A plain number with the unit that is taken where it has none.

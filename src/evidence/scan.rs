@@ -49,8 +49,9 @@ pub(super) fn holds(text: &str, spelled: &str, zone: &TimeZone) -> bool {
     text.match_indices(spelled).any(|(start, _)| {
         let end = start + spelled.len();
         let cuts = |spot: &Spot| {
-            let apart = spot.end <= start || end <= spot.start;
-            !apart && !(start <= spot.start && spot.end <= end)
+            let is_apart = spot.end <= start || end <= spot.start;
+            let is_inside = start <= spot.start && spot.end <= end;
+            !is_apart && !is_inside
         };
         is_border(&text, start) && ends_well(&text, end) && !spots.iter().any(cuts)
     })

@@ -48,12 +48,9 @@ pub(super) fn check(
                 refuse(Reason::NotInEvidence, place.to_owned(), message.to_owned());
             }
         }
-        Source::Earlier { run } => {
-            if trace.earlier_question(run) != Some(&item.text) {
-                let message =
-                    format!("no summary of an earlier turn has this question of run {run}");
-                refuse(Reason::NotRetrieved, format!("{place}/source"), message);
-            }
+        Source::Earlier { run } if trace.earlier_question(run) != Some(&item.text) => {
+            let message = format!("no summary of an earlier turn has this question of run {run}");
+            refuse(Reason::NotRetrieved, format!("{place}/source"), message);
         }
         Source::Recall { evidence, .. } => recall(trace, (at, item), evidence, wrong),
         Source::Memory { evidence, .. } if evidence.is_empty() => {

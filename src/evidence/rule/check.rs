@@ -36,6 +36,7 @@ pub(super) fn check(rule: &Rule) -> Wrong {
         }
         keys(&key, fact, &mut wrong);
         value(&key, fact, &mut wrong);
+        finds(&key, fact, &mut wrong);
         needs(rule, (&key, name), fact, &mut wrong);
     }
     alike(rule, &mut wrong);
@@ -167,44 +168,49 @@ fn value(key: &str, fact: &Fact, wrong: &mut Wrong) {
             refuse("value", unread.to_string());
         }
     }
-    let is_count = fact.from == Origin::Memory && fact.take == Take::Count;
-    if is_count && !matches!(fact.kind, Type::Number | Type::Quantity) {
-        refuse("type", "a count is a number, or a quantity with its unit".to_owned());
-    }
-    if fact.from == Origin::Memory && !is_count && fact.fact.is_empty() == fact.pattern.is_empty() {
-        refuse(
+}
+
+/// What a fact lacks to be found where it comes from.
+fn finds(key: &str, fact: &Fact, wrong: &mut Wrong) {
+    let kind = fact.kind;
+    let is_memory = fact.from == Origin::Memory;
+    let is_count = is_memory && fact.take == Take::Count;
+    let is_word = matches!(kind, Type::Text | Type::Bool | Type::Set | Type::Range);
+    let all = [
+        (
+            is_count && !matches!(kind, Type::Number | Type::Quantity),
+            "type",
+            "a count is a number, or a quantity with its unit".to_owned(),
+        ),
+        (
+            is_memory && !is_count && fact.fact.is_empty() == fact.pattern.is_empty(),
             "fact",
             "what a unit states is named by `fact`, or found by `pattern`: give one of the two"
                 .to_owned(),
-        );
-    }
-    if fact.from == Origin::Memory && fact.question.is_empty() && fact.filter.is_empty() {
-        refuse(
+        ),
+        (
+            is_memory && fact.question.is_empty() && fact.filter.is_empty(),
             "question",
             "asks the memory for everything: give `question` or `filter`".to_owned(),
-        );
-    }
-    if fact.from == Origin::Question
-        && fact.pattern.is_empty()
-        && matches!(fact.kind, Type::Text | Type::Bool | Type::Set | Type::Range)
-    {
-        refuse(
+        ),
+        (
+            fact.from == Origin::Question && fact.pattern.is_empty() && is_word,
             "pattern",
-            format!("{} is found in a question only by a `pattern`: add one", fact.kind.words()),
-        );
-    }
-    if fact.from == Origin::Tool && !fact.pointer.starts_with('/') {
-        refuse(
+            format!("{} is found in a question only by a `pattern`: add one", kind.words()),
+        ),
+        (
+            fact.from == Origin::Tool && !fact.pointer.starts_with('/'),
             "pointer",
-            format!(
-                "`{}` is no JSON Pointer: begin it with `/`, as in `/data/total`",
-                fact.pointer
-            ),
-        );
-    }
-    if fact.from == Origin::AsOf && !matches!(fact.kind, Type::Date | Type::Instant) {
-        refuse("type", "the time asked about is a date or an instant".to_owned());
-    }
+            format!("`{}` is no JSON Pointer: begin it with `/`, as in `/total`", fact.pointer),
+        ),
+        (
+            fact.from == Origin::AsOf && !matches!(kind, Type::Date | Type::Instant),
+            "type",
+            "the time asked about is a date or an instant".to_owned(),
+        ),
+    ];
+    let faults = all.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+    wrong.extend(faults.map(|(_, name, message)| (format!("{key}.{name}"), message)));
 }
 
 /// The facts that a fact needs, which must be there and must not need it back.

@@ -83,7 +83,7 @@ pub(in crate::evidence) fn in_question(
         let mut all: Vec<&str> =
             form.captures_iter(&text).filter_map(|found| group(&found)).map(str::trim).collect();
         all.dedup();
-        return one((id, name), all, || missing("say it in the question".to_owned()));
+        return one((id, name), &all, || missing("say it in the question".to_owned()));
     }
     let expect = Expect { kind: None, unit: &fact.unit, machine: false };
     let spots = scan::scan(&text, &expect, zone);
@@ -108,7 +108,7 @@ pub(in crate::evidence) fn in_question(
             all.push(spelled(spot));
         }
     }
-    one((id, name), all, || missing(format!("write {} into the question", fact.kind.words())))
+    one((id, name), &all, || missing(format!("write {} into the question", fact.kind.words())))
 }
 
 /// The first group of a pattern that took part, or all that it found.
@@ -119,10 +119,10 @@ fn group<'t>(found: &regex::Captures<'t>) -> Option<&'t str> {
 
 fn one(
     (rule, fact): (&str, &str),
-    all: Vec<&str>,
+    all: &[&str],
     missing: impl FnOnce() -> Stuck,
 ) -> Result<String, Stuck> {
-    match all.as_slice() {
+    match all {
         [] => Err(missing()),
         [single] => Ok((*single).to_owned()),
         several => {

@@ -132,7 +132,7 @@ fn locker() -> Trace {
 
 fn again(question: &str) -> Again {
     match after(question, &summaries(&locker())) {
-        Ok(Some(FollowUp::Comparison(again))) => again,
+        Ok(Some(FollowUp::Comparison(again))) => *again,
         other => panic!("{other:?}"),
     }
 }

@@ -152,7 +152,6 @@ fn origin(source: evidence::Source) -> (&'static str, String, String) {
         Source::Question {} => ("question", String::new(), String::new()),
         Source::Memory { evidence, collection } => ("memory", evidence, collection),
         Source::Tool { call_id, tool, .. } => ("tool", call_id, tool),
-        Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Rule { id, .. } => ("rule", id, String::new()),
         Source::Message { from, id } => ("message", id, from),
         Source::Recall { .. } => ("recall", String::new(), String::new()),
