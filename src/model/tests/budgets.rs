@@ -159,3 +159,13 @@ async fn a_run_that_goes_on_has_spent_what_it_had() {
     assert_eq!(run.left().tokens, Some(5));
     assert_eq!(limit(spend(&models, &run).await), Limit::RunTokens);
 }
+
+#[tokio::test]
+async fn a_budget_of_another_currency_buys_nothing() {
+    let server = Server::start(vec![say(&chat("4"))]).await;
+    let models = one(&server, "openai", PRICED);
+    let yen = Money::parse("100", "JPY".parse().unwrap()).unwrap();
+    let budget = Budget { tokens: None, money: Some(yen) };
+    let run = models.purse("acme", budget, Spent::default());
+    assert_eq!(limit(spend(&models, &run).await), Limit::RunMoney);
+}
