@@ -146,7 +146,7 @@ impl Tally {
         let written = ["/usageMetadata/candidatesTokenCount", "/usageMetadata/thoughtsTokenCount"];
         self.count(event, &["/usageMetadata/promptTokenCount"], &written);
         let blocked = event.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
-        self.blocked = blocked.map(str::to_owned).or(self.blocked.take());
+        self.blocked = blocked.map(str::to_owned).or_else(|| self.blocked.take());
         let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
         let mut said = String::new();
         for part in parts.into_iter().flatten() {

@@ -169,3 +169,18 @@ async fn a_budget_of_another_currency_buys_nothing() {
     let run = models.purse("acme", budget, Spent::default());
     assert_eq!(limit(spend(&models, &run).await), Limit::RunMoney);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_asks_at_once_are_all_answered_and_all_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![say(&chat("4"))]).await;
+    let mut config = config(&[("only", &server, "openai", PRICED)]);
+    config.spending = Some(folder.path().join("spending"));
+    config.tenant = Allowance { tokens: Some(1_000_000), money: None };
+    let models = open(&config);
+    let asks = (0..200).map(|_| async { spend(&models, &free(&models)).await });
+    let answered = futures::future::join_all(asks).await;
+    assert_eq!(answered.iter().filter(|said| said.is_ok()).count(), 200);
+    drop((answered, models));
+    assert_eq!(free(&open(&config)).left().tokens, Some(1_000_000 - 200 * 15));
+}

@@ -113,7 +113,9 @@ async fn a_prompt_that_cannot_fit_is_not_sent() {
 #[tokio::test]
 async fn what_a_provider_blocks_and_what_a_model_refuses_is_told() {
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" }, "usageMetadata": {} });
-    for (act, keys) in [(say(&blocked), WHOLE), (super::server::stream(&[blocked.clone()]), "")] {
+    for (act, keys) in
+        [(say(&blocked), WHOLE), (super::server::stream(std::slice::from_ref(&blocked)), "")]
+    {
         let server = Server::start(vec![act]).await;
         let said = ask(&one(&server, "gemini", keys), &question("Hi")).await.unwrap();
         assert_eq!((said.text.as_str(), said.stop.as_str()), ("", "SAFETY"));
