@@ -15,6 +15,7 @@ mod daemon;
 mod desk;
 mod dialects;
 mod engine;
+mod evidence;
 mod files;
 mod http;
 mod identity;
