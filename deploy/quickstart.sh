@@ -110,6 +110,7 @@ provider = "openai"
 url = "$model/v1"
 model = "script"
 form = "native"
+context = 32768
 [models.roles]
 reasoner = ["script"]
 judge = ["script"]

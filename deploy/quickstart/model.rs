@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 /// Characters of what was asked that a refusal repeats.
 const REPEATED: usize = 4000;
 /// Stands in what was asked for each image.
-const IMAGE: &str = "[image]";
+const IMAGE: &str = "[picture]";
 
 /// One answer, and to what it is given.
 #[derive(Debug, Deserialize)]
