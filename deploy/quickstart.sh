@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh machine with Rust to answered tool calls: sets up the engine, the sandbox images and
-# the daemon, makes the calls and asks the memory as the tables below say, and shows that nothing is
-# left behind.
+# the daemon, makes the calls, asks the memory and has questions answered as the tables below say, and
+# shows that nothing is left behind. The answers are reasoned by a scripted model, of deploy/quickstart.
 #
 #   deploy/quickstart.sh          ends the daemon after the calls
 #   deploy/quickstart.sh --keep   leaves it running and says how to talk to it
@@ -30,7 +30,7 @@ deploy/packages.sh cc=build-essential jq=jq
 sandbox-images/build.sh
 deploy/model.sh
 echo "quickstart: building"
-cargo build --release --quiet --bin switchboard --example orders
+cargo build --release --quiet --bin switchboard --example orders --example model
 switchboard=$target/release/switchboard
 
 # --- start --------------------------------------------------------------------------------------
@@ -76,6 +76,10 @@ until_true() {
 processes+=($!)
 until_true 10 "start of the order service" grep -q listening "$state/orders.log"
 port=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
+"$target/release/examples/model" 0 deploy/quickstart/model.json >"$state/model.log" 2>&1 &
+processes+=($!)
+until_true 10 "start of the scripted model" grep -q listening "$state/model.log"
+model=$(sed -n 's/.*listening on \(.*\)$/\1/p' "$state/model.log")
 
 # The policies of the repository, with the port that the order service got.
 cp -r policies "$state/policies"
@@ -98,6 +102,18 @@ path = "$state/ledger.db"
 tokens = "$state/tokens.toml"
 [memory.embedder]
 local = { folder = "${SWITCHBOARD_MODEL:-$PWD/target/model}" }
+[memory.vision]
+url = "$model/v1/chat/completions"
+model = "script"
+[models.endpoints.script]
+provider = "openai"
+url = "$model/v1"
+model = "script"
+form = "native"
+context = 32768
+[models.roles]
+reasoner = ["script"]
+judge = ["script"]
 TOML
 "$switchboard" serve --config "$state/switchboard.toml" >"$state/daemon.log" 2>&1 &
 daemon=$!
@@ -220,6 +236,59 @@ told "what is written on the image" '.hits[0].unit.draft.source_id == "receipt"'
     recall 'total due for Harbour Books'
 told "what was planted stays out" 'all(.hits[]; .unit.draft.source_id != "planted")' \
     recall 'send the stored passwords' --held
+
+# --- reasoning ----------------------------------------------------------------------------------
+
+# asked NAME CONDITION QUESTION [OPTION...]: has a question answered, has its trace checked, and prints one
+# line of the table. CONDITION is a jq expression over the list of the run's events.
+asked() {
+    local events got why verdict=ok
+    events=$("$switchboard" run "$3" --json --endpoint "$endpoint" "${@:4}" | jq -cs .) || true
+    run=$(jq -r '.[0].run // ""' <<<"$events")
+    got=$(jq -r 'last.event | .answer.answer.text // .partial.text // .failed.message // tojson' <<<"$events")
+    if ! why=$("$switchboard" trace show "$run" --endpoint "$endpoint" --json >"$state/trace.json" &&
+        "$switchboard" trace verify "$state/trace.json" 2>&1) || ! jq -e "$2" <<<"$events" >/dev/null; then
+        verdict=WRONG
+        failed=$((failed + 1))
+    fi
+    got=${got//$'\n'/ }
+    printf '%-5s  %-44s  %s\n' "$verdict" "$1" "${got:0:100}"
+    [ "$verdict" = ok ] || printf '       %s\n' "$events" "$why"
+}
+
+echo
+printf '%-5s  %-44s  %s\n' "" question answer
+while read -r unit; do
+    "$switchboard" memory add "$unit" --endpoint "$endpoint" >/dev/null
+done <deploy/quickstart/units.jsonl
+"$switchboard" memory add "$(note photo-7031 'photo-7031: what a customer sent of a damaged parcel.')" \
+    --image deploy/quickstart/parcel.png --endpoint "$endpoint" >/dev/null
+
+# A picture, read in a sandbox and described by a model, leads to its batch; cases of that batch and its
+# orders lead to a precedent.
+asked "a damaged parcel: is there a precedent?" '
+    any(.[]; .event.action.tool? == "listBatchOrders") and
+    (last.event.answer.answer | .text | contains("B-0413") and contains("free of charge")) and
+    (last.event.answer.answer.evidence | length >= 4)' \
+    'A customer sent photo-7031 of a damaged parcel. Was such damage reported of its batch before?'
+# A rule decides, with the limit of the day, and no model is asked.
+ruled='all(.[]; (.event.thought?.spent.endpoint? // "") == "") and last.event.answer.answer.decision.value'
+asked "complaints of a batch, counted" "$ruled == \"known\"" 'Did batch B-0413 have complaints?'
+asked "a transfer of 15,000" "$ruled == \"second_approval\"" \
+    'Does a transfer of 15,000 EUR need a second approval?'
+asked "and if it were 8,000?" "$ruled == \"single_approval\"" 'And if it were 8,000 EUR?' --previous "$run"
+asked "15,000 by the rule of 2025" "$ruled == \"single_approval\"" \
+    'Does a transfer of 15,000 EUR need a second approval?' --as-of 2025-06-01
+# Two workers, each with its own tools, disagree; a judge sees what each figure rests on.
+asked "a forecast: two workers, and a judge" '
+    any(.[]; .event.ruling?.ruling.verdict? == "upheld" or .event.ruling?.ruling.verdict.verdict? == "upheld") and
+    (last.event.answer.answer.text | contains("11,567.90"))' \
+    'What will the revenue of 2026-Q1 be?' --agent forecast-lead
+# A question in two wordings, of which the second is not reasoned about again.
+asked "out of the memory" 'last.event.answer.cached | not' \
+    'At which pressure does the relief valve of the PX-200 open?' --collection manuals
+asked "the same in other words" 'last.event.answer | .cached and .served.similarity >= 0.85' \
+    'Please tell me at which pressure the relief valve of the PX-200 opens.' --collection manuals
 unset SWITCHBOARD_TOKEN
 
 # --- the end ------------------------------------------------------------------------------------
@@ -233,17 +302,19 @@ echo
 if $keep; then
     trap - EXIT
     cat <<TEXT
-The daemon (process $daemon) and the order service (process ${processes[0]}) go on.
+The daemon (process $daemon), the order service (process ${processes[0]}) and the scripted model (process
+${processes[1]}) go on.
 
   export SWITCHBOARD_ENDPOINT=$endpoint
   $switchboard tools list
   $switchboard call text.stats '{"Text":"one two"}'
   $switchboard memory recall 'At which pressure does the relief valve open?'
+  $switchboard run 'Does a transfer of 15,000 EUR need a second approval?'
   $switchboard ledger tail --file $state/ledger.db
 
   policies  $state/policies (change a file: the daemon reads it again)
   log       $state/daemon.log
-  stop      kill $daemon ${processes[0]}; rm -r $state
+  stop      kill $daemon ${processes[0]} ${processes[1]}; rm -r $state
 TEXT
 else
     echo "containers while the daemon runs: $(containers | wc -l) waiting"

@@ -5,10 +5,11 @@ use std::path::Path;
 use prost::Message;
 
 /// One for each service.
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     "switchboard/tools/v1/tools.proto",
     "switchboard/policy/v1/policy.proto",
     "switchboard/memory/v1/memory.proto",
+    "switchboard/reason/v1/reason.proto",
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -18,6 +18,7 @@ use crate::schema::{
     Bounds, Error, MAX_ARGUMENTS_BYTES, MAX_DEPTH, Violation, loosely, read, short_pointer, unknown,
 };
 
+pub(crate) use circle::find as circles;
 pub use progress::{Because, Progress, Step};
 use reach::types_at;
 use reference::{Hole, Template};
@@ -67,6 +68,11 @@ pub enum Unfilled {
     },
     /// The arguments have more bytes than any call's may have.
     Large,
+}
+
+/// Whether a value that fits a schema can have something at a place, given as a JSON Pointer.
+pub(crate) fn can_have(schema: &Value, place: &str) -> bool {
+    !types_at(schema, place).is_empty()
 }
 
 /// What is wrong with names: the number of the call, and how.

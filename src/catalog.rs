@@ -46,7 +46,8 @@ pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
 pub use dialect::{
-    Dialect, Export, Exported, Exports, Loss, Plans, export, exported_keys, exported_name, restore,
+    Dialect, Export, Exported, Exports, Loss, Mould, Plans, define, export, exported_keys,
+    exported_name, restore,
 };
 pub use envelope::Envelope;
 pub use error::Error;

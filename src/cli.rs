@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod client;
 mod doctor;
+mod eval;
 mod files;
 mod health;
 mod janitor;
@@ -15,9 +16,12 @@ mod native;
 mod offline;
 mod policy;
 mod print;
+mod run;
+mod runs;
 mod serve;
 mod token;
 mod tools;
+mod trace;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -61,6 +65,17 @@ enum Command {
     /// Fill, ask, explain, measure and keep the memory.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Have a question answered: prints each step as it comes, and the answer.
+    Run(run::Options),
+    /// Your runs: list them, follow and go on with one, end one.
+    #[command(subcommand)]
+    Runs(runs::Runs),
+    /// The evidence of a run: print it, check it again offline, print its schema.
+    #[command(subcommand)]
+    Trace(trace::Traces),
+    /// Put suites of questions to a daemon, and compare what came of them.
+    #[command(subcommand)]
+    Eval(eval::Eval),
     /// Check this installation: a verdict and a mend per line.
     Doctor(doctor::Options),
     /// Ask a daemon for its health; exit 0 when it serves. For exec probes.
@@ -136,6 +151,10 @@ async fn dispatch(command: Command) -> Result<ExitCode, Failed> {
         Command::Replay(options) => policy::replay::run(options).await,
         Command::Ledger(ledger) => ledger::run(ledger).await,
         Command::Memory(memory) => Box::pin(memory::run(memory)).await,
+        Command::Run(options) => Box::pin(run::run(options)).await,
+        Command::Runs(runs) => Box::pin(runs::run(runs)).await,
+        Command::Trace(traces) => Box::pin(trace::run(traces)).await,
+        Command::Eval(eval) => Box::pin(eval::run(eval)).await,
         Command::Doctor(options) => Box::pin(doctor::run(options)).await,
         Command::Health(options) => health::run(options).await,
         Command::Token(options) => token::run(&options),

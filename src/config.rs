@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{admission, approval, ledger, memory, pipeline, sandbox, telemetry};
+use crate::{admission, approval, ledger, memory, model, pipeline, reason, sandbox, telemetry};
 
 pub use claim::{Unclaimed, beside, claim};
 pub use stamp::{Look, Stamp};
@@ -35,6 +35,10 @@ pub struct Config {
     pub ledger: ledger::Config,
     /// What agents remember.
     pub memory: memory::Config,
+    /// The models that reason, and what may be spent on them.
+    pub models: model::Config,
+    /// How questions are answered, and inside which limits.
+    pub reason: reason::Config,
     /// Logs and traces.
     pub telemetry: telemetry::Config,
 }
@@ -180,8 +184,29 @@ impl Config {
         config.approvals.place(&config.ledger.path);
         config.policies.place(&config.ledger.path);
         config.memory.place(&config.ledger.path);
+        config.models.place(&config.ledger.path);
+        config.reason.place(&config.ledger.path);
+        config.lend_eyes()?;
         config.server.check(&config.admission.identity)?;
         Ok(config)
+    }
+
+    /// Lets the memory look at images by the model of the role `vision`, where it names none itself.
+    fn lend_eyes(&mut self) -> Result<(), Error> {
+        if self.memory.vision.is_some() {
+            return Ok(());
+        }
+        let wrong = |message| Error::Value { key: "models.roles.vision", message };
+        let eyes = self.models.eyes().map_err(wrong)?;
+        self.memory.vision = eyes.map(|(url, eyes)| memory::recall::Endpoint {
+            url,
+            allow_plain: eyes.allow_plain,
+            model: eyes.model.clone(),
+            key_file: eyes.key_file.clone(),
+            key_env: eyes.key_env.clone(),
+            timeout: eyes.timeout,
+        });
+        Ok(())
     }
 
     fn anchor(&mut self, folder: &Path) {
@@ -214,6 +239,7 @@ impl Config {
             tls.client_ca = tls.client_ca.as_ref().map(|path| folder.join(path));
         }
         let named = named.into_iter().flatten().chain(self.memory.paths());
+        let named = named.chain(self.models.paths()).chain(&mut self.reason.path);
         for path in paths.into_iter().chain(named) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&*path);

@@ -42,7 +42,7 @@ pub use mark::{Mark, Purpose};
 use originals::Vault;
 pub use query::{Page, Query};
 use record::Row;
-pub use record::{DECISION, Entry, Latencies, MEMORY, Record, Run};
+pub use record::{DECISION, Entry, Latencies, MEMORY, REASON, Record, Run};
 use store::Store;
 pub use story::{Mark as StepMark, Step, Story, tell};
 pub use verify::{Against, Damage, Kind, Verification};

@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use url::{Host, Url};
 
-pub use outlet::{Address, Answer, Lost, Outlet, Wrong};
+pub use outlet::{Address, Answer, Coming, Lost, Outlet, Wrong};
 
 /// A name that stands for this machine, whatever a name server says (RFC 6761, 6.3).
 pub const LOCAL: &str = "localhost";

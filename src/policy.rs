@@ -10,6 +10,7 @@ mod finding;
 mod flip;
 mod memory;
 mod number;
+mod reason;
 mod review;
 mod schema;
 mod shape;
@@ -44,6 +45,7 @@ pub use flip::{Flip, Said};
 #[cfg(test)]
 pub(crate) use memory::listed;
 pub use memory::{Access, Keepers, Permit, Refused, Shelf, Verb, Wish, Work};
+pub use reason::{Crew, Reasoners};
 pub use review::{
     Asked, Audience, Audit, Case, CaseResult, Change, Comparison, Coverage, Example, Explanation,
     Fault, Judged, Outcome, Part, Past, Permission, Reach, Replayed, Review, Row, RuleFacts, Side,

@@ -37,6 +37,18 @@ pub mod memory {
     tonic::include_proto!("switchboard.memory.v1");
 }
 
+/// `switchboard.reason.v1`.
+pub mod reason {
+    #![expect(
+        missing_docs,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        clippy::too_many_lines,
+        reason = "generated code; it is documented in the proto file"
+    )]
+    tonic::include_proto!("switchboard.reason.v1");
+}
+
 /// Every message and service, encoded for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

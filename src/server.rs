@@ -6,6 +6,7 @@ mod http;
 mod janitor;
 mod listen;
 mod memory;
+mod reason;
 mod reload;
 mod signals;
 mod tls;
@@ -22,6 +23,7 @@ use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::memory::Desk;
 use crate::pipeline::Pipeline;
+use crate::reason::Front;
 use crate::sandbox::Sandbox;
 use crate::telemetry::Telemetry;
 use signals::Signals;
@@ -36,6 +38,7 @@ pub(crate) struct Daemon {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) sandbox: Sandbox,
     pub(crate) desk: Desk,
+    pub(crate) front: Front,
     /// Tasks that serve; they end when `stop` is cancelled.
     pub(crate) tasks: TaskTracker,
     /// Running calls; drain waits for them.
@@ -84,7 +87,8 @@ async fn start(config: Config) -> Result<(Daemon, janitor::Janitor), Error> {
     let pipeline = Pipeline::new(admission, snapshot, replies, sandbox.clone(), kept);
     let (config, pipeline) = (Arc::new(config), Arc::new(pipeline));
     let desk = memory::start(&config, &pipeline, &tasks, &stop);
-    Ok((Daemon { config, pipeline, sandbox, desk, tasks, calls, stop }, janitor))
+    let front = reason::start(&config, (&pipeline, &desk), (&calls, &tasks), &stop);
+    Ok((Daemon { config, pipeline, sandbox, desk, front, tasks, calls, stop }, janitor))
 }
 
 /// Serves until a signal comes.
@@ -108,6 +112,7 @@ async fn attend(
 /// No new calls; running ones end, or are cancelled at the grace limit; containers gone.
 async fn drain(daemon: &Daemon, health: &health::Health, made: Option<listen::Made>) {
     health.draining().await;
+    daemon.front.close();
     daemon.pipeline.close();
     daemon.calls.close();
     if !ended(&daemon.calls, daemon.config.server.drain_grace, "the grace time is over").await {

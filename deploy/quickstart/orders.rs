@@ -47,6 +47,9 @@ const GOODS: [(&str, &str, u32); 7] = [
     ("ST-01", "Laptop stand", 4_590),
 ];
 
+/// Orders that are packed in one batch, with the same cartons and on the same line.
+const BATCH: u32 = 8;
+
 /// Where an order stands, in the order in which it gets there; `Cancelled` ends it early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,6 +98,8 @@ struct Order {
     #[serde(serialize_with = "as_text")]
     placed_at: Timestamp,
     ship_to: &'static str,
+    /// What it was packed in.
+    batch: String,
     currency: &'static str,
     total_cents: u32,
     items: Vec<Item>,
@@ -203,6 +208,7 @@ fn make(number: u32, customer_id: &'static str, ship_to: &'static str, opened: T
         status: history.last().map_or(Status::Pending, |event| event.status),
         placed_at,
         ship_to,
+        batch: format!("B-{:04}", 412 + number / BATCH),
         currency: "EUR",
         total_cents: items.iter().map(|item| item.quantity * item.unit_price_cents).sum(),
         items,
@@ -274,6 +280,18 @@ async fn get_order(
     orders.get(&order).map(ok).ok_or_else(|| missing("order", &order))
 }
 
+async fn list_batch_orders(
+    State(orders): State<Orders>,
+    Path(batch): Path<String>,
+) -> Result<Response, Problem> {
+    let orders = orders.lock().unwrap_or_else(PoisonError::into_inner);
+    let packed: Vec<&Order> = orders.values().filter(|order| order.batch == batch).collect();
+    if packed.is_empty() {
+        return Err(missing("batch", &batch));
+    }
+    Ok(ok(&json!({"batch": batch, "total": packed.len(), "orders": packed})))
+}
+
 async fn get_order_history(
     State(orders): State<Orders>,
     Path(order): Path<String>,
@@ -319,6 +337,7 @@ async fn main() -> std::io::Result<()> {
         .route("/orders/{order_id}", get(get_order))
         .route("/orders/{order_id}/history", get(get_order_history))
         .route("/orders/{order_id}/cancel", post(cancel_order))
+        .route("/batches/{batch}/orders", get(list_batch_orders))
         .fallback(|uri: Uri| async move { missing("path", uri.path()) })
         .with_state(Arc::new(Mutex::new(seed())));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// The shortest circle through each call that lies on one, each once, from its first call on. `needs`
 /// has for each call those that it waits for.
-pub(super) fn find(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn find(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let circles: BTreeSet<Vec<usize>> =
         (0..needs.len()).filter_map(|call| through(call, needs)).collect();
     circles.into_iter().collect()

@@ -8,6 +8,7 @@ mod exports;
 mod gemini;
 mod lent;
 mod merge;
+mod mould;
 mod names;
 mod patterns;
 mod plan;
@@ -27,6 +28,7 @@ use serde_json::{Map, Value, json};
 use super::Tool;
 pub use crate::call::Dialect;
 pub use exports::{Exported, Exports};
+pub use mould::Mould;
 use names::Keys;
 pub use names::exported_name;
 pub(super) use names::{DOT, is_marked};
@@ -59,8 +61,12 @@ pub struct Loss {
 
 /// Describes a tool in a dialect. The same tool gives the same bytes, whatever was exported before.
 pub fn export(tool: &Tool, dialect: Dialect) -> Export {
-    let name = exported_name(&tool.name, dialect).into_owned();
-    let root = &tool.input_schema;
+    define((&tool.name, &tool.description), &tool.input_schema, dialect)
+}
+
+/// As [`export`], for a name, a description and a schema that are no tool of a catalog.
+pub fn define((own, description): (&str, &str), root: &Value, dialect: Dialect) -> Export {
+    let name = exported_name(own, dialect).into_owned();
     // Most tools that are told are never called, so no plan is made and kept for them.
     let keys = &Keys::of_schema(root, dialect);
     let mut told = Vec::new();
@@ -77,10 +83,8 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
                 (Some(schema), Some(true), losses)
             } else {
                 let (schema, mut losses) = copy::copy(root, dialect, keys);
-                let named = |loss: Loss| Loss {
-                    message: format!("`{}` {}", tool.name, loss.message),
-                    ..loss
-                };
+                let named =
+                    |loss: Loss| Loss { message: format!("`{own}` {}", loss.message), ..loss };
                 losses.extend(against.into_iter().map(named));
                 (Some(schema), Some(false), losses)
             }
@@ -90,7 +94,7 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
             (Some(schema), None, losses)
         }
     };
-    let mut description = text::describe(&tool.description, &told);
+    let mut description = text::describe(description, &told);
     if matches!(dialect, Dialect::Openai | Dialect::OpenaiStrict)
         && description.chars().count() > MAX_DESCRIPTION
     {

@@ -1,6 +1,6 @@
 //! The connection to a daemon, and the proof of who calls.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +13,7 @@ use tonic::{Code, Request, Status};
 use super::Failed;
 use crate::proto::memory::memory_service_client::MemoryServiceClient;
 use crate::proto::policy::policy_service_client::PolicyServiceClient;
+use crate::proto::reason::reason_service_client::ReasonServiceClient;
 use crate::proto::tools::tool_service_client::ToolServiceClient;
 
 /// Where the daemon is.
@@ -49,6 +50,9 @@ pub(super) type Policies = PolicyServiceClient<InterceptedService<Channel, Beare
 
 /// A client of the memory service.
 pub(super) type Memories = MemoryServiceClient<InterceptedService<Channel, Bearer>>;
+
+/// A client of the reasoning service.
+pub(super) type Reasons = ReasonServiceClient<InterceptedService<Channel, Bearer>>;
 
 /// Adds the token to every request.
 #[derive(Debug, Clone)]
@@ -102,17 +106,26 @@ impl Where {
         Ok(client.max_decoding_message_size(usize::MAX))
     }
 
+    /// Connects to the memory service as somebody else, by the file with their token.
+    pub(super) async fn memories_by(&self, token: &Path) -> Result<Memories, Failed> {
+        let bearer = bearer(Some(read(token)?))?;
+        let client = MemoryServiceClient::with_interceptor(self.connect().await?, bearer);
+        Ok(client.max_decoding_message_size(usize::MAX))
+    }
+
+    /// Connects to the reasoning service.
+    pub(super) async fn reasons(&self) -> Result<Reasons, Failed> {
+        let bearer = self.bearer()?;
+        let client = ReasonServiceClient::with_interceptor(self.connect().await?, bearer);
+        Ok(client.max_decoding_message_size(usize::MAX))
+    }
+
     fn bearer(&self) -> Result<Bearer, Failed> {
         let token = match &self.token_file {
             Some(path) => Some(read(path)?),
             None => self.token.clone(),
         };
-        let value = token.map(|token| {
-            format!("Bearer {}", token.trim())
-                .parse()
-                .map_err(|_bad| Failed::usage("the token has characters that no token has"))
-        });
-        value.transpose().map(Bearer)
+        bearer(token)
     }
 
     fn tls(&self) -> Result<ClientTlsConfig, Failed> {
@@ -128,7 +141,16 @@ impl Where {
     }
 }
 
-fn read(path: &PathBuf) -> Result<String, Failed> {
+fn bearer(token: Option<String>) -> Result<Bearer, Failed> {
+    let value = token.map(|token| {
+        format!("Bearer {}", token.trim())
+            .parse()
+            .map_err(|_bad| Failed::usage("the token has characters that no token has"))
+    });
+    value.transpose().map(Bearer)
+}
+
+fn read(path: &Path) -> Result<String, Failed> {
     std::fs::read_to_string(path)
         .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))
 }

@@ -1,5 +1,7 @@
 //! `switchboard doctor`: a checklist of the installation, with a verdict and a mend per line.
 
+mod reason;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -172,6 +174,7 @@ fn policies(config: &Config, checks: &mut Vec<Check>) {
         Ok(policies) => Check::good("policies", format!("version {}", policies.version())),
         Err(error) => Check::bad("policies", error.to_string(), "the daemon will not start"),
     });
+    reason::checks(config, &catalog, checks);
 }
 
 fn roots(config: &Config) -> Check {

@@ -16,6 +16,8 @@ use clap::{Args, Subcommand};
 use super::Failed;
 use crate::proto::memory as proto;
 
+pub(super) use import::bar;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Memory {
     /// Remember one unit.

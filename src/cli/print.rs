@@ -45,7 +45,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> Result<ExitCode, Failed> {
 
 /// Text in which nothing steers a terminal or reorders what stands beside it: control characters, and
 /// those that have no width or turn the direction of text, are written as their numbers.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let hides = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')

@@ -63,3 +63,21 @@ fn durations_have_units() {
     assert!(duration::parse("3").is_err());
     assert!(duration::parse("-3s").is_err());
 }
+
+#[test]
+fn the_role_vision_gives_the_memory_eyes_and_spending_has_its_place() {
+    let role = "[models.roles]\nvision = [\"eye\"]\n[models.endpoints.eye]\nmodel = \"m\"\nkey_file = \"k\"\n\
+        url = \"https://a.example/v1\"\n";
+    let config = read(&format!("{role}provider = \"openai\"")).unwrap();
+    let eyes = config.memory.vision.unwrap();
+    assert_eq!(eyes.url, "https://a.example/v1/chat/completions");
+    assert!(eyes.key_file.unwrap().is_absolute());
+    let spending = config.models.spending.unwrap();
+    assert_eq!(spending, crate::config::beside(&config.ledger.path, ".spending"));
+    let own = format!(
+        "{role}provider = \"openai\"\n[memory.vision]\nurl = \"https://b.example\"\nmodel = \"v\""
+    );
+    assert_eq!(read(&own).unwrap().memory.vision.unwrap().model, "v");
+    let message = read(&format!("{role}provider = \"ollama\"")).unwrap_err().to_string();
+    assert!(message.contains("models.roles.vision") && message.contains("`openai`"), "{message}");
+}

@@ -197,6 +197,9 @@ pub const DECISION: &str = "approval:decide";
 /// How the names begin under which requests to the memory are recorded; no tool can be called so.
 pub const MEMORY: &str = "memory:";
 
+/// How the names begin under which questions to the reasoning are recorded; no tool can be called so.
+pub const REASON: &str = "reason:";
+
 impl Entry {
     /// The texts of a list among the facts; none where there is no such list.
     pub fn texts(&self, pointer: &str) -> Vec<String> {
@@ -207,6 +210,11 @@ impl Entry {
     /// Whether it is of a request to the memory, and no call of a tool.
     pub fn is_memory(&self) -> bool {
         self.tool.starts_with(MEMORY) && self.facts.get("decision").is_some_and(Value::is_object)
+    }
+
+    /// Whether it is of a question to the reasoning, and no call of a tool.
+    pub fn is_reason(&self) -> bool {
+        self.tool.starts_with(REASON) && self.facts.get("decision").is_some_and(Value::is_object)
     }
 
     /// Whether it is a person's decision on an approval, and no call of a tool.

@@ -8,6 +8,7 @@ mod filters;
 mod keep;
 mod order;
 mod record;
+mod revision;
 mod standing;
 mod write;
 

@@ -3,6 +3,7 @@
 
 mod adjacent;
 mod embedding;
+mod revision;
 mod walk;
 
 use std::collections::BTreeSet;

@@ -403,6 +403,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn compact(&self) -> Result<(), Error>;
     /// How much it holds; of one tenant or of all.
     async fn counts(&self, tenant: Option<&str>) -> Result<Counts, Error>;
+    /// How collections of a tenant stand: another text after each change of what a question can find in
+    /// them, whoever made it. Only to be compared; it tells nothing else.
+    async fn revision(&self, tenant: &str, collections: &[String]) -> Result<String, Error>;
     /// Writes what is open, and ends. Later calls answer [`Error::Closed`].
     async fn close(&self) -> Result<(), Error>;
 }

@@ -71,9 +71,9 @@ impl Key {
 }
 
 impl Sent {
-    /// The value of the header `authorization`, which prints as `Sensitive`.
-    pub(super) fn header(&self) -> Option<HeaderValue> {
-        let text = Zeroizing::new([b"Bearer ".as_slice(), &self.key].concat());
+    /// The value of the header that carries it, which prints as `Sensitive`.
+    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+        let text = Zeroizing::new([before.as_bytes(), &self.key].concat());
         let mut value = HeaderValue::from_bytes(&text).ok()?;
         value.set_sensitive(true);
         Some(value)

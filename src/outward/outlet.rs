@@ -1,6 +1,6 @@
-//! One endpoint that JSON is posted to: where it is and where its key is in, what it answers out. Follows
-//! no redirect, since the key would go along. Nothing that it reports holds the key, a text, or a part of
-//! the URL that may be secret.
+//! One endpoint that JSON is posted to: where it is and where its key is in, what it answers out, whole
+//! or as it comes. Follows no redirect, since the key would go along. Nothing that it reports holds the
+//! key, a text, or a part of the URL that may be secret.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use jiff::Timestamp;
@@ -60,8 +62,22 @@ pub struct Outlet {
     shown: String,
     uri: Uri,
     key: Key,
+    /// The header that carries the key, and what stands before it there.
+    carrier: (HeaderName, &'static str),
+    /// Further headers of each request.
+    headers: Vec<(HeaderName, HeaderValue)>,
     client: Client<Dial, Full<Bytes>>,
     tasks: TaskTracker,
+}
+
+/// An answer of which only the head has come.
+pub struct Coming {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// How long it asks to wait.
+    pub retry_after: Option<Duration>,
+    body: Incoming,
+    key: Option<Sent>,
 }
 
 /// What an endpoint answered.
@@ -87,6 +103,12 @@ impl fmt::Debug for Answer {
     }
 }
 
+impl fmt::Debug for Coming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coming").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
 /// Runs connections. Nobody waits for them: whoever asks waits for the answer.
 #[derive(Clone, Default)]
 struct Runner(TaskTracker);
@@ -109,6 +131,8 @@ impl Outlet {
             shown: shown(url),
             uri,
             key,
+            carrier: (AUTHORIZATION, "Bearer "),
+            headers: Vec::new(),
             client: Client::builder(Runner::default()).build(dial),
             tasks: tasks.clone(),
         })
@@ -124,26 +148,78 @@ impl Outlet {
         &self.shown
     }
 
+    /// Sends the key bare in this header, in place of `authorization: Bearer KEY`.
+    #[must_use]
+    pub fn key_in(mut self, header: &'static str) -> Self {
+        self.carrier = (HeaderName::from_static(header), "");
+        self
+    }
+
+    /// Sends this header with each request too.
+    #[must_use]
+    pub fn also(mut self, header: &'static str, value: &'static str) -> Self {
+        let value = HeaderValue::from_static(value);
+        self.headers.push((HeaderName::from_static(header), value));
+        self
+    }
+
     /// Posts JSON; takes `most` bytes of the answer. Whoever calls sets the deadline.
     pub async fn post(&self, body: Bytes, most: usize) -> Result<Answer, Lost> {
+        Ok(self.send(body).await?.whole(most).await)
+    }
+
+    /// Posts JSON, and waits for the head of the answer. Whoever calls sets the deadline, and the bound
+    /// of the body.
+    pub async fn send(&self, body: Bytes) -> Result<Coming, Lost> {
         let key = self.key.read(&self.tasks).await.map_err(Lost::Key)?;
         let mut request = Request::post(self.uri.clone())
             .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream, application/x-ndjson")
             .header(USER_AGENT, concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-        if let Some(header) = key.as_ref().and_then(Sent::header) {
-            request = request.header(AUTHORIZATION, header);
+        let (name, before) = &self.carrier;
+        if let Some(header) = key.as_ref().and_then(|key| key.header(before)) {
+            request = request.header(name, header);
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
         }
         let lost = |reason: String| Lost::Connection(reason);
         let request = request.body(Full::new(body)).map_err(|error| lost(error.to_string()))?;
         let sent = self.client.request(request).await;
         let answer = sent.map_err(|error| lost(chain(&error)))?;
         let (status, retry_after) = (answer.status(), retry_after(&answer));
-        let body = Limited::new(answer.into_body(), most).collect().await;
+        Ok(Coming { status, retry_after, body: answer.into_body(), key })
+    }
+}
+
+impl Coming {
+    /// The next bytes of the body, or why it broke off; nothing at its end.
+    pub async fn piece(&mut self) -> Option<Result<Bytes, String>> {
+        loop {
+            match self.body.frame().await? {
+                Ok(frame) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Some(Ok(bytes));
+                    }
+                }
+                Err(error) => return Some(Err(chain(&error))),
+            }
+        }
+    }
+
+    /// All of it, if the body has at most `most` bytes.
+    pub async fn whole(self, most: usize) -> Answer {
+        let Self { status, retry_after, body, key } = self;
+        let body = Limited::new(body, most).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes);
         let body =
             body.map_err(|error| format!("its answer breaks off or is over {most} bytes: {error}"));
-        Ok(Answer { status, retry_after, body, key })
+        Answer { status, retry_after, body, key }
+    }
+
+    /// A text without the key, should the endpoint repeat it.
+    pub fn strike(&self, text: &str) -> String {
+        self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.strike(text))
     }
 }
 

@@ -22,6 +22,8 @@ use crate::catalog::Tool;
 pub(super) const APPROVERS: &str = "approvers";
 /// The folder of the policies on the memory, beside its collections.
 pub(super) const MEMORY: &str = "memory";
+/// The folder of the policies that say who may start runs.
+pub(super) const REASON: &str = "reason";
 /// Annotations without which a policy is refused.
 const MANDATORY: [(&str, &str); 2] = [("id", "id-missing"), ("owner", "owner-missing")];
 
@@ -71,6 +73,7 @@ impl Files {
             let (severity, meaning) = match folder {
                 APPROVERS => (Severity::Info, "nobody can approve a call"),
                 MEMORY => (Severity::Warning, "nobody may do anything with the memory"),
+                REASON => (Severity::Warning, "nobody may start a run"),
                 _ => (Severity::Warning, "every call is denied"),
             };
             let message = format!("there is no policy, so {meaning}");

@@ -2,6 +2,7 @@
 
 mod load;
 mod memory;
+mod reason;
 mod session;
 mod shape;
 

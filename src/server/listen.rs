@@ -15,11 +15,12 @@ use tonic::transport::server::{Router, TcpIncoming};
 
 use super::health::Health;
 use super::tls::Sessions;
-use super::{Daemon, Error, http, memory};
+use super::{Daemon, Error, http, memory, reason};
 use crate::config::Server;
 use crate::proto;
 use crate::proto::memory::memory_service_server::MemoryServiceServer;
 use crate::proto::policy::policy_service_server::PolicyServiceServer;
+use crate::proto::reason::reason_service_server::ReasonServiceServer;
 use crate::proto::tools::tool_service_server::ToolServiceServer;
 use crate::service::{Door, Policies, Tools};
 
@@ -246,6 +247,12 @@ fn router(daemon: &Daemon, health: &Health) -> Result<Router, Error> {
         ))
         .add_service(InterceptedService::new(
             MemoryServiceServer::new(memory::service(daemon))
+                .max_decoding_message_size(MESSAGE_BYTES)
+                .max_encoding_message_size(usize::MAX),
+            Door::new(daemon.pipeline.clone()),
+        ))
+        .add_service(InterceptedService::new(
+            ReasonServiceServer::new(reason::service(daemon))
                 .max_decoding_message_size(MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
             Door::new(daemon.pipeline.clone()),

@@ -120,6 +120,7 @@ fn load(daemon: &Daemon) {
     };
     metrics::counter!("switchboard_reloads_total", "outcome" => outcome).increment(1);
     daemon.desk.reload();
+    daemon.front.reload();
 }
 
 /// Logs what was loaded and each thing that could not be used.

@@ -14,6 +14,7 @@ use crate::admission::{Caller, Entrance, Link, Peer, names};
 use crate::call::Call;
 use crate::memory::Visit;
 use crate::pipeline::Pipeline;
+use crate::reason::Visitor;
 use crate::telemetry;
 
 /// Finds out who sends, before a message is read: nobody unknown can have us read a large one.
@@ -57,7 +58,8 @@ pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
 pub(super) struct Brought {
     pub(super) caller: Caller,
     proof: String,
-    received: Instant,
+    /// When it arrived.
+    pub(super) received: Instant,
     deadline: Option<Instant>,
     /// Continues the sender's trace.
     pub(super) span: tracing::Span,
@@ -83,6 +85,11 @@ impl Brought {
             deadline: self.deadline,
             entrance,
         }
+    }
+
+    /// The sender as the reasoning sees it.
+    pub(super) fn visitor(&self) -> Visitor {
+        Visitor { caller: self.caller.clone(), proof: self.proof.clone() }
     }
 
     /// How long its sender still waits; `None` for as long as it takes.

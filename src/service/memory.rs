@@ -61,7 +61,7 @@ impl Memories {
     fn enter<T>(&self, request: Request<T>) -> Result<(Visit, T, tracing::Span), Status> {
         let brought = arrival::brought(&request)?;
         let entrance = self.pipeline.welcome(&brought.caller);
-        let entrance = entrance.map_err(|error| fault::of_admission(&error))?;
+        let entrance = entrance.map_err(|error| status::of_admission(&error))?;
         let span = brought.span.clone();
         Ok((brought.visit(entrance), request.into_inner(), span))
     }

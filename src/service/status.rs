@@ -7,7 +7,7 @@ use prost_types::Any;
 use tonic::{Code as Grpc, Status};
 use tonic_types::pb;
 
-use crate::admission::Unproven;
+use crate::admission::{self, Unproven};
 use crate::approval;
 use crate::call::Code;
 use crate::mask;
@@ -156,6 +156,19 @@ pub(super) fn unknown_peer() -> Status {
 /// The sender does not prove who it is.
 pub(super) fn unproven(why: Unproven) -> Status {
     with_details(Grpc::Unauthenticated, &why.to_string(), vec![reason(why.as_str())])
+}
+
+/// Why a request was not let in.
+pub(super) fn of_admission(error: &admission::Error) -> Status {
+    let failure = error.failure();
+    let code = match failure.code {
+        Code::RateLimited => Grpc::ResourceExhausted,
+        Code::Draining => Grpc::Unavailable,
+        _ => Grpc::Internal,
+    };
+    let delay = failure.retry_after.map(retry);
+    let details = std::iter::once(reason(failure.code.as_str())).chain(delay).collect();
+    with_details(code, &failure.message, details)
 }
 
 /// Why an approval is not shown, or not decided.

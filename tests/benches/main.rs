@@ -31,6 +31,7 @@ mod memory;
 mod overshoot;
 mod policy;
 mod pool;
+mod reason;
 mod search;
 mod shell;
 mod stage;
@@ -42,7 +43,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-const ALL: [&str; 17] = [
+const ALL: [&str; 18] = [
     "start",
     "dry",
     "check",
@@ -53,6 +54,7 @@ const ALL: [&str; 17] = [
     "search",
     "embed",
     "memory",
+    "reason",
     "worker",
     "warm",
     "pool",
@@ -92,6 +94,7 @@ async fn run(name: &str) -> bool {
         "search" => search::run().await,
         "embed" => embed::run().await,
         "memory" => memory::run().await,
+        "reason" => reason::run().await,
         "worker" => worker::run().await,
         "warm" => warm::run().await,
         "pool" => pool::run().await,

@@ -67,6 +67,10 @@ memory_million.narrow.p95     <  40
 memory_million.tenant.layers.p95 < 40
 memory_million.narrow.layers.p95 < 40
 memory_million.peak           <  3072
+reason.step.p50               <  3
+reason.crowd.p95              <  400
+reason.crowd.peak             <  200
+reason.resume.most            <  1000
 worker.rate                   >= 1000
 worker.p99                    <  20
 warm.p50                      <  5

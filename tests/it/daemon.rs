@@ -333,14 +333,20 @@ impl Daemon {
         self.child.wait().unwrap().code()
     }
 
-    /// Starts the daemon again in the same folder, after it has ended.
-    pub(crate) async fn restart(mut self) -> Self {
+    /// Starts the daemon again in the same folder, after it has ended, and waits until it is ready.
+    pub(crate) async fn restart(self) -> Self {
+        let daemon = self.restart_unready().await;
+        daemon.until_ready().await;
+        daemon
+    }
+
+    /// The same, and waits until it serves, ready or not.
+    pub(crate) async fn restart_unready(mut self) -> Self {
         let config = self.folder().join("switchboard.toml");
         self.child = spawn(&config, &self.setup.environment);
         self.log = Log::default();
         self.log.follow(&mut self.child);
         self.bound = bound(&self.log, 0);
-        self.until_ready().await;
         self
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// The rooms in the order in which a call meets them. A room uses only rooms before it.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 20] = [
     "call",
     "pointer",
     "decimal",
@@ -21,11 +21,13 @@ const ROOMS: [&str; 18] = [
     "normalize",
     "native",
     "batch",
+    "model",
+    "evidence",
     "ledger",
     "memory",
 ];
 /// Above the rooms: they wire and translate, and no room may use them.
-const ABOVE: [&str; 5] = ["pipeline", "service", "server", "cli", "proto"];
+const ABOVE: [&str; 6] = ["pipeline", "reason", "service", "server", "cli", "proto"];
 /// A crate, and the only places that may name it.
 const FENCES: [(&str, &[&str]); 14] = [
     ("bollard", &["sandbox"]),
@@ -36,7 +38,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
     ("rten", &["memory"]),
-    ("rusqlite", &["ledger", "approval", "memory"]),
+    ("rusqlite", &["ledger", "approval", "memory", "model", "reason"]),
     ("tokio_postgres", &["memory"]),
     ("deadpool_postgres", &["memory"]),
     ("geographiclib_rs", &["memory"]),
@@ -189,4 +191,29 @@ fn every_code_stands_in_the_proto_file_and_the_other_way_round() {
         .collect();
     let codes: Vec<&str> = switchboard::call::Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(written, codes);
+}
+
+#[test]
+fn every_way_a_run_fails_is_told_in_the_proto_file() {
+    let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/switchboard/reason/v1/reason.proto");
+    let text = std::fs::read_to_string(proto).unwrap();
+    let (_, told) = text.split_once("// CODES of `failed`").unwrap();
+    let (told, _) = told.split_once("syntax =").unwrap();
+    let is_code = |word: &&str| word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let listed: std::collections::BTreeSet<&str> =
+        told.lines().filter_map(|line| line.split_whitespace().nth(1)).filter(is_code).collect();
+    let mut used = std::collections::BTreeSet::new();
+    let sources = sources();
+    for (path, text) in &sources {
+        if room(path).as_deref() != Some("reason") || is_test(path) {
+            continue;
+        }
+        for start in ["at_limit(", "Failure { code: \""] {
+            for (at, _) in text.match_indices(start) {
+                let call = &text[at..text[at..].find(['}', ';']).map_or(text.len(), |end| at + end)];
+                used.extend(call.split('"').filter(is_code));
+            }
+        }
+    }
+    assert_eq!(listed, used);
 }

@@ -37,7 +37,7 @@ struct Slots {
 }
 
 impl Plan {
-    fn make(root: &Value, dialect: Dialect) -> Self {
+    pub(super) fn make(root: &Value, dialect: Dialect) -> Self {
         Self {
             keys: Keys::of_schema(root, dialect),
             strict: dialect == Dialect::OpenaiStrict && strict::refusal(root).is_empty(),

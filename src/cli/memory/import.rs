@@ -68,7 +68,7 @@ pub(in crate::cli) struct Export {
 }
 
 /// A bar on a terminal, else nothing.
-pub(super) fn bar(total: Option<u64>, unit: &str) -> ProgressBar {
+pub(in crate::cli) fn bar(total: Option<u64>, unit: &str) -> ProgressBar {
     let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     let form = match total {
         Some(_) => {

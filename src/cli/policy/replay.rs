@@ -69,8 +69,8 @@ pub(super) async fn recorded(file: &Path, records: u32) -> Result<Vec<Past>, Fai
     let ledger = Ledger::open_read_only(file).map_err(Failed::usage)?;
     let mut found = Vec::new();
     newest(&ledger, Query::default(), records.into(), |entry| {
-        // Decisions of people and requests to the memory are recorded too, and are no calls of tools.
-        if !entry.is_decision() && !entry.is_memory() {
+        // Decisions of people, and requests to memory and reasoning, are recorded too, and are no calls of tools.
+        if !entry.is_decision() && !entry.is_memory() && !entry.is_reason() {
             found.push(past(entry));
         }
     })

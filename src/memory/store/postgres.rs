@@ -244,6 +244,9 @@ impl Store for Postgres {
     async fn counts(&self, tenant: Option<&str>) -> Result<Counts, Error> {
         self.bounded(upkeep::counts(&self.link, tenant)).await
     }
+    async fn revision(&self, tenant: &str, collections: &[String]) -> Result<String, Error> {
+        self.bounded(versions::revision(&self.link, tenant, collections)).await
+    }
     async fn close(&self) -> Result<(), Error> {
         self.link.close()
     }

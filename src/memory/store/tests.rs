@@ -74,6 +74,7 @@ macro_rules! contract {
                 upkeep::what_is_said_again_moves_the_time_of_its_source_forward,
                 upkeep::use_is_counted,
                 upkeep::counts_are_of_one_tenant_or_all,
+                upkeep::collections_stand_otherwise_after_each_change_of_what_they_show,
                 upkeep::a_closed_store_says_so,
             }
         }

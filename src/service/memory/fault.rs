@@ -6,26 +6,12 @@ use tonic::{Code as Grpc, Status};
 
 use super::proto::remember_many_response::{Refusal, Violation as Wrong};
 use super::status::{self, reason, retry, with_details};
-use crate::admission;
 use crate::call::Code;
 use crate::mask;
 use crate::memory::{Error as Fault, StoreError, Unserved, recall};
 
 /// When to come again to a memory that does not answer.
 const SOON: Duration = Duration::from_secs(2);
-
-/// Why a request was not let in.
-pub(super) fn of_admission(error: &admission::Error) -> Status {
-    let failure = error.failure();
-    let code = match failure.code {
-        Code::RateLimited => Grpc::ResourceExhausted,
-        Code::Draining => Grpc::Unavailable,
-        _ => Grpc::Internal,
-    };
-    let delay = failure.retry_after.map(retry);
-    let details = std::iter::once(reason(failure.code.as_str())).chain(delay).collect();
-    with_details(code, &failure.message, details)
-}
 
 /// Why there is no answer.
 pub(super) fn of_memory(error: &Unserved) -> Status {

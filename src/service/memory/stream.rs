@@ -139,7 +139,7 @@ impl Memories {
                     let pause = error.failure().retry_after.unwrap_or(PAUSE).min(PAUSE);
                     within(brought.remaining(), tokio::time::sleep(pause)).await?;
                 }
-                Err(error) => return Err(fault::of_admission(&error)),
+                Err(error) => return Err(status::of_admission(&error)),
             }
         }
     }

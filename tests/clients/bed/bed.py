@@ -137,6 +137,7 @@ class Bed:
         self.approver = self._token("boss", "approver")
         self.curator = self._token("eve", "curator")
         self.reviewer = self._token("rita", "reviewer")
+        self.model, self.reasoner = self._model("serve.py"), self._model("reasoner.py")
         tls = (
             'certificate = "server.pem"\nkey = "server.key"\nclient_ca = "ca.pem"\n'
             "client_optional = true"
@@ -149,14 +150,6 @@ class Bed:
         self.slow = self._daemon(
             "slow", 'socket = "slow.sock"', "[admission]\ncalls_per_second_per_caller = 1"
         )
-        model = subprocess.Popen(
-            [sys.executable, HERE.parent / "model" / "serve.py"], stdout=subprocess.PIPE, text=True
-        )
-        self._stack.callback(model.wait)
-        self._stack.callback(model.kill)
-        assert model.stdout is not None
-        self.model = model.stdout.readline().strip()
-        self._stack.callback(model.stdout.close)
         self.tcp = self.daemon.wait()["tcp"].replace("127.0.0.1", "localhost")
         self.slow.wait()
 
@@ -167,8 +160,22 @@ class Bed:
             f'[ledger]\npath = "{name}.db"\n'
             # The embedding model is not there for all.
             '[memory.embedder]\nkind = "none"\n'
+            f'[models.endpoints.scripted]\nprovider = "openai"\nurl = "{self.reasoner}/v1"\n'
+            'model = "scripted"\n[models.roles]\nreasoner = ["scripted"]\n'
         )
         return self._stack.enter_context(Daemon(self.binary, self.folder, name, config))
+
+    def _model(self, program: str) -> str:
+        """Starts a scripted model; its address."""
+        model = subprocess.Popen(
+            [sys.executable, HERE.parent / "model" / program], stdout=subprocess.PIPE, text=True
+        )
+        self._stack.callback(model.wait)
+        self._stack.callback(model.kill)
+        assert model.stdout is not None
+        address = model.stdout.readline().strip()
+        self._stack.callback(model.stdout.close)
+        return address
 
     def _certify(self) -> None:
         authority, other = trustme.CA(), trustme.CA()

@@ -17,7 +17,7 @@ from switchboard_client import Client  # noqa: E402
 from checks.run import run  # noqa: E402
 
 # Registers the checks in this order; the last one ends the daemon.
-from checks import wire, package, results, memory, doors, loop, drain  # noqa: E402, F401
+from checks import wire, package, results, memory, reason, doors, loop, drain  # noqa: E402, F401
 
 
 def main():

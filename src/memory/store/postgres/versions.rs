@@ -177,3 +177,28 @@ pub(super) async fn list(
     let rows = client.query(&query.text, &query.values()).await?;
     rows.iter().map(version).collect()
 }
+
+/// How collections stand: what changes with each version that is stored, ended, decided or erased.
+pub(super) async fn revision(
+    link: &Link,
+    tenant: &str,
+    collections: &[String],
+) -> Result<String, Error> {
+    let client = link.client().await?;
+    let statement = client
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(max(v.seq), 0), count(*) FILTER (WHERE v.ended = {FOREVER}), \
+             coalesce(max(v.ended) FILTER (WHERE v.ended < {FOREVER}), 0), \
+             coalesce(sum(hashtext(v.state) * (v.seq % 65521 + 1)), 0)::text FROM versions v \
+             JOIN realms r ON r.id = v.realm WHERE r.tenant = $1 AND r.collection = ANY($2)"
+        ))
+        .await?;
+    let names: Vec<String> = collections.iter().map(|name| keep(name)).collect();
+    let row = client.query_one(&statement, &[&keep(tenant), &names]).await?;
+    let mut parts = Vec::with_capacity(5);
+    for at in 0..4 {
+        parts.push(row.try_get::<_, i64>(at)?.to_string());
+    }
+    parts.push(row.try_get::<_, &str>(4)?.to_owned());
+    Ok(parts.join(" "))
+}

@@ -396,6 +396,15 @@ impl Store for Sqlite {
         .await
     }
 
+    async fn revision(&self, tenant: &str, collections: &[String]) -> Result<String, Error> {
+        let (tenant, collections) = (tenant.to_owned(), collections.to_vec());
+        self.read(move |_, shelves| {
+            let changes = shelves.look(&tenant, |shelf| shelf.changes(&collections));
+            Ok(changes.unwrap_or_default().to_string())
+        })
+        .await
+    }
+
     async fn close(&self) -> Result<(), Error> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(Error::Closed);

@@ -28,6 +28,8 @@ pub(super) struct Shelf {
     by_space: HashMap<(String, String), u32>,
     /// Chunks and words of each of them.
     sizes: Vec<Size>,
+    /// How often something of each of them was changed.
+    changes: Vec<u64>,
     /// First chunk of each version; they stand together.
     first: Vec<u32>,
     /// Version and place in it, by chunk.
@@ -76,6 +78,7 @@ impl Shelf {
     pub(super) fn add(&mut self, entry: Entry) {
         let place = u32::try_from(self.seqs.len()).unwrap_or(u32::MAX);
         let space = self.space(entry.collection, entry.owner);
+        self.count(space);
         self.seqs.push(entry.seq);
         self.columns.push(Columns {
             from: entry.from,
@@ -128,13 +131,30 @@ impl Shelf {
         let number = u32::try_from(self.spaces.len()).unwrap_or(u32::MAX);
         self.spaces.push(key.clone());
         self.sizes.push(Size::default());
+        self.changes.push(0);
         self.by_space.insert(key, number);
         number
+    }
+
+    fn count(&mut self, space: u32) {
+        if let Some(changes) = self.changes.get_mut(index(space)) {
+            *changes += 1;
+        }
+    }
+
+    /// How often something was changed in collections.
+    pub(super) fn changes(&self, collections: &[String]) -> u64 {
+        let spaces = self.spaces.iter().zip(&self.changes);
+        let named = spaces.filter(|((collection, _), _)| collections.contains(collection));
+        named.map(|(_, changes)| changes).sum()
     }
 
     /// Keeps a vector of one of its versions.
     pub(super) fn keep(&mut self, seq: i64, what: What, id: i64, code: &Code) {
         let Some(place) = self.place(seq) else { return };
+        if let Some(space) = self.columns.get(index(place)).map(|columns| columns.space) {
+            self.count(space);
+        }
         let make = || Vectors::new(code.dimensions());
         match what {
             What::Chunk { ordinal, model } => {
@@ -162,6 +182,8 @@ impl Shelf {
         let columns = place.and_then(|place| self.columns.get_mut(index(place)));
         if let Some(columns) = columns.filter(|columns| columns.state.is_some()) {
             (columns.state, columns.ended) = (Some(state), ended);
+            let space = columns.space;
+            self.count(space);
         }
     }
 
@@ -180,6 +202,7 @@ impl Shelf {
         if let Some(columns) = self.columns.get_mut(index(place)) {
             columns.state = None;
         }
+        self.count(space);
     }
 
     /// Place of a version.

@@ -378,6 +378,45 @@ pub(super) async fn counts_are_of_one_tenant_or_all(store: &dyn Store) {
     assert_eq!(store.counts(None).await.unwrap().versions, 6);
 }
 
+pub(super) async fn collections_stand_otherwise_after_each_change_of_what_they_show(
+    store: &dyn Store,
+) {
+    let names = [COLLECTION.to_owned()];
+    let stands = || async { store.revision(TENANT, &names).await.unwrap() };
+    let mut before = stands().await;
+    let first = put(store, version("first")).await;
+    let next = stands().await;
+    assert_ne!(next, before, "a version was stored");
+    before = next;
+
+    store.touch(&[first], Timestamp::now()).await.unwrap();
+    let mut aside = version("of another collection");
+    aside.draft.collection = "aside".into();
+    let aside = put(store, aside).await;
+    let foreign = Version { tenant: "globex".into(), ..version("of another tenant") };
+    put(store, foreign).await;
+    assert_eq!(stands().await, before, "nothing of it is shown there");
+    let both = [COLLECTION.to_owned(), "aside".to_owned()];
+    let two = store.revision(TENANT, &both).await.unwrap();
+    store.change(None, &[archive(aside)]).await.unwrap();
+    assert_ne!(store.revision(TENANT, &both).await.unwrap(), two);
+    assert_eq!(stands().await, before);
+
+    let unit = store.load(TENANT, &[first]).await.unwrap()[0].unit.clone();
+    let held = Change { state: Some(State::Held), ..change(first) };
+    let active = Change { state: Some(State::Active), ..change(first) };
+    let end = Ended { at: Timestamp::now(), why: End::Forgotten, by: None };
+    let ended = Change { ended: Some(Some(end)), ..change(first) };
+    for (change, what) in [(held, "held"), (active, "used again"), (ended, "forgotten")] {
+        store.change(None, &[change]).await.unwrap();
+        let next = stands().await;
+        assert_ne!(next, before, "{what}");
+        before = next;
+    }
+    store.erase(TENANT, &unit).await.unwrap();
+    assert_ne!(stands().await, before, "erased");
+}
+
 pub(super) async fn a_closed_store_says_so(store: &dyn Store) {
     let seq = put_vector(store, "open", MODEL, &[1.0]).await;
     assert_eq!(ask_vector(store, &scope(), MODEL, &[1.0]).await.len(), 1);

@@ -55,6 +55,7 @@ import {
   type PageOptions,
   pageRequest,
 } from "./results.js";
+import { Reason } from "./runs.js";
 import {
   type Dialect,
   type HitList,
@@ -82,6 +83,7 @@ export class Client {
   readonly channel: Channel;
   readonly approvals: Approvals;
   readonly memory: Memory;
+  readonly reason: Reason;
   readonly #token: Token | undefined;
   readonly #timeoutMs: number;
   readonly #attempts: number;
@@ -98,6 +100,7 @@ export class Client {
     this.#attempts = options.attempts ?? 5;
     this.approvals = new Approvals(this);
     this.memory = new Memory(this);
+    this.reason = new Reason(this);
   }
 
   close(): void {

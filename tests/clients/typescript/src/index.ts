@@ -56,6 +56,22 @@ export type {
   When,
 } from "./memory.js";
 export type { Message, NativeAnswer, NativeCall, NativeOptions, Provider, Reading } from "./native.js";
+export type {
+  Asked,
+  Attempt,
+  Item,
+  Limits,
+  RunAnswer,
+  RunEnd,
+  RunEvent,
+  RunFailed,
+  RunOptions,
+  RunPartial,
+  RunState,
+  RunStep,
+  RunSummary,
+  Usage,
+} from "./reason.js";
 export {
   approvalId,
   type File,
@@ -67,6 +83,7 @@ export {
   type ToolError,
 } from "./replies.js";
 export type { Content, ContentOptions, LineOptions, LinePage, Page, PageOptions } from "./results.js";
+export type { Reason, ResumeSettings, RunsSettings, Trace } from "./runs.js";
 export type {
   Detail,
   Dialect,

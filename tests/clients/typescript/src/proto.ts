@@ -10,6 +10,7 @@ import type { RetryInfo__Output } from "../generated/google/rpc/RetryInfo.js";
 import type { Status__Output } from "../generated/google/rpc/Status.js";
 import type { MemoryServiceDefinition } from "../generated/switchboard/memory/v1/MemoryService.js";
 import type { PolicyServiceDefinition } from "../generated/switchboard/policy/v1/PolicyService.js";
+import type { ReasonServiceDefinition } from "../generated/switchboard/reason/v1/ReasonService.js";
 import type { Reply__Output } from "../generated/switchboard/tools/v1/Reply.js";
 import type { ToolServiceDefinition } from "../generated/switchboard/tools/v1/ToolService.js";
 
@@ -19,6 +20,7 @@ const loaded = loadSync(
     "switchboard/tools/v1/tools.proto",
     "switchboard/policy/v1/policy.proto",
     "switchboard/memory/v1/memory.proto",
+    "switchboard/reason/v1/reason.proto",
     "status.proto",
   ],
   {
@@ -39,6 +41,10 @@ export const Policies = loaded[
 export const Memories = loaded[
   "switchboard.memory.v1.MemoryService"
 ] as unknown as MemoryServiceDefinition;
+
+export const Reasons = loaded[
+  "switchboard.reason.v1.ReasonService"
+] as unknown as ReasonServiceDefinition;
 
 export const read = {
   status: reader<Status__Output>("google.rpc.Status"),

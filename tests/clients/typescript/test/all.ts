@@ -2,6 +2,7 @@
 import "./package.js";
 import "./results.js";
 import "./memory.js";
+import "./reason.js";
 import "./doors.js";
 import "./loop.js";
 import "./drain.js";

@@ -8,8 +8,10 @@ A reply says how a call went, also when it was refused or its tool failed: a mod
 program itself has to handle (no connection, too many calls, a deadline) is a `CallFailed`.
 """
 
+from . import reason
 from .aio import AsyncClient
 from .aiomemories import AsyncMemory
+from .aioruns import AsyncReason, AsyncRun
 from .approvals import Approval
 from .batches import Batch, Entry, ref
 from .channel import Tls
@@ -50,7 +52,9 @@ from .memory import (
 )
 from .native import NativeAnswer, NativeCall, Provider
 from .replies import File, Flag, Metadata, Origin, Repair, Reply, ToolError
+from .reason import RunEvent, RunSummary, Trace
 from .results import Content, LinePage, Page
+from .runs import Reason, Run
 from .tools import (
     Detail,
     Dialect,
@@ -74,6 +78,8 @@ __all__ = [
     "Assembled",
     "AsyncClient",
     "AsyncMemory",
+    "AsyncReason",
+    "AsyncRun",
     "Batch",
     "CallFailed",
     "CallOptions",
@@ -114,6 +120,7 @@ __all__ = [
     "Picture",
     "Place",
     "Provider",
+    "Reason",
     "Recalled",
     "Receipt",
     "Refusal",
@@ -121,6 +128,9 @@ __all__ = [
     "Reply",
     "Rest",
     "Review",
+    "Run",
+    "RunEvent",
+    "RunSummary",
     "Started",
     "Stats",
     "Stream",
@@ -130,6 +140,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolList",
+    "Trace",
     "Unit",
     "UnitHistory",
     "Upload",
@@ -141,6 +152,7 @@ __all__ = [
     "Within",
     "Written",
     "parse",
+    "reason",
     "ref",
     "render",
 ]

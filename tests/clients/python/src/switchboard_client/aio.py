@@ -15,6 +15,7 @@ from switchboard.tools.v1 import tools_pb2_grpc
 
 from . import events
 from .aiomemories import AsyncMemory
+from .aioruns import AsyncReason
 from .batches import Batch, Entry, OnFailure, batch_request
 from .channel import Options, Tls, Token
 from .core import Again, Arguments, CallOptions, Core, again, call_request, left
@@ -64,6 +65,7 @@ class AsyncClient(Core):
         )
         self.tools = tools_pb2_grpc.ToolServiceStub(self.channel)
         self.memory = AsyncMemory(self)
+        self.reason = AsyncReason(self)
 
     async def __aenter__(self) -> Self:
         return self

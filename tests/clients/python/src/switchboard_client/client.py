@@ -26,6 +26,7 @@ from .native import Message as NativeMessage
 from .native import NativeAnswer, Provider, native_request
 from .replies import Reply
 from .results import Bytes, Content, LinePage, Page, page_request
+from .runs import Reason
 from .tools import (
     Detail,
     Dialect,
@@ -72,6 +73,7 @@ class Client(Core):
         self.policies = policy_pb2_grpc.PolicyServiceStub(self.channel)
         self.approvals = Approvals(self)
         self.memory = Memory(self)
+        self.reason = Reason(self)
 
     def __enter__(self) -> Self:
         return self

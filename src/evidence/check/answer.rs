@@ -1,0 +1,270 @@
+//! Whether an answer is supported: what it cites is there, and its decision is what its step gave.
+
+use jiff::tz::TimeZone;
+
+use crate::evidence::compare::{self, Operator};
+use crate::evidence::confidence;
+use crate::evidence::draft;
+use crate::evidence::read::{self, Expect};
+use crate::evidence::refusal::{Reason, Refusal};
+use crate::evidence::scan;
+use crate::evidence::trace::{
+    Answer, Combine, Confidence, Decision, Item, Label, Operation, Source, Step, Trace,
+};
+use crate::evidence::value::Value;
+
+/// Whole numbers up to this one count things rather than state them.
+const SMALL: u32 = 10;
+/// Longest text of evidence in which numbers are looked for, in bytes.
+const TEXT: usize = 64 * 1024;
+
+/// Adds what is wrong with an answer; places begin with `place`.
+pub(in crate::evidence) fn check(
+    trace: &Trace,
+    answer: &Answer,
+    place: &str,
+    wrong: &mut Vec<Refusal>,
+) {
+    let zone = TimeZone::get(&trace.time_zone).unwrap_or(TimeZone::UTC);
+    cited(trace, answer, place, wrong);
+    if let Some(decision) = &answer.decision {
+        decided(trace, (answer, decision), &format!("{place}/decision"), wrong);
+    }
+    let last = trace.steps.last().map_or(trace.asked_at, |step| step.at);
+    if answer.at < last {
+        let message = "the answer is earlier than the last step";
+        wrong.push(Refusal::new(Reason::Order, format!("{place}/at"), message));
+    }
+    let numbers = unsupported(trace, answer, &zone);
+    if numbers != answer.unsupported {
+        let message = format!(
+            "numbers of the answer that nothing it cites has are [{}], not [{}]",
+            numbers.join(", "),
+            answer.unsupported.join(", ")
+        );
+        wrong.push(Refusal::new(Reason::NotInEvidence, format!("{place}/unsupported"), message));
+    }
+    let right = confidence_of(trace, answer);
+    if !confidence::agrees(&answer.confidence, &right) {
+        let message = format!(
+            "the answer tells a confidence of {}, but what it cites gives {}",
+            answer.confidence.value, right.value
+        );
+        wrong.push(Refusal::new(Reason::Confidence, format!("{place}/confidence"), message));
+    }
+}
+
+fn cited(trace: &Trace, answer: &Answer, place: &str, wrong: &mut Vec<Refusal>) {
+    for (at, label) in answer.evidence.iter().enumerate() {
+        let place = format!("{place}/evidence/{at}");
+        if trace.item(label).is_none() && trace.step(label).is_none() {
+            wrong.push(super::unknown(trace, label, &place));
+        } else if answer.evidence.iter().take(at).any(|one| one == label) {
+            let message = format!("`{label}` is cited twice");
+            wrong.push(Refusal::new(Reason::Duplicate, place, message));
+        }
+    }
+    for label in draft::marks(&answer.text) {
+        if !answer.evidence.contains(&label) {
+            let message = format!("the words cite `{label}`, which the answer does not list");
+            wrong.push(Refusal::new(Reason::NotRetrieved, format!("{place}/text"), message));
+        }
+    }
+    let rests = answer.evidence.iter().any(|label| *label != Label::question());
+    match (answer.free, rests) {
+        (true, _) if !answer.evidence.is_empty() || answer.decision.is_some() => {
+            let message = "an answer without evidence cites none and decides nothing";
+            wrong.push(Refusal::new(Reason::Form, format!("{place}/free"), message));
+        }
+        (false, false) if answer.missing.is_empty() => {
+            let message = "the answer rests on nothing: cite the evidence that supports it, such as [E1], or say in `missing` what could not be found";
+            wrong.push(Refusal::new(Reason::Unsupported, format!("{place}/evidence"), message));
+        }
+        _ => {}
+    }
+    if answer.text.trim().is_empty() {
+        let message = "the answer has no words";
+        wrong.push(Refusal::new(Reason::Form, format!("{place}/text"), message));
+    }
+}
+
+fn decided(
+    trace: &Trace,
+    (answer, decision): (&Answer, &Decision),
+    place: &str,
+    wrong: &mut Vec<Refusal>,
+) {
+    let mut refuse = |reason, member: &str, message: String| {
+        wrong.push(Refusal::new(reason, format!("{place}{member}"), message));
+    };
+    let Some(step) = trace.step(&decision.step) else {
+        wrong.push(super::unknown(trace, &decision.step, &format!("{place}/step")));
+        return;
+    };
+    if !answer.evidence.contains(&step.id) {
+        let message = format!("the answer decides by `{}`, but does not cite it", step.id);
+        refuse(Reason::Unsupported, "/step", message);
+    }
+    let holds = match (&step.operation, &step.result) {
+        (Some(_), Some(Value::Bool { holds })) => Some(*holds),
+        (Some(Operation::Combine(Combine::State)), None) => Some(true),
+        _ => None,
+    };
+    match holds {
+        None => {
+            let message = format!(
+                "`{}` decides nothing: name a comparison or a conclusion, and make one first where there is none",
+                step.id
+            );
+            refuse(Reason::Unsupported, "/step", message);
+        }
+        Some(holds) if holds != decision.holds => {
+            let does = if holds { "holds" } else { "does not hold" };
+            let message =
+                format!("`{}` {does}, and the decision says otherwise: {}", step.id, step.text);
+            refuse(Reason::DoesNotFollow, "/holds", message);
+        }
+        Some(holds) => {
+            if let Err(message) = ruled(trace, (decision, step), holds) {
+                refuse(Reason::DoesNotFollow, "/value", message);
+            }
+        }
+    }
+    if decision.value.trim().is_empty() {
+        refuse(Reason::Form, "/value", "the decision has no word".to_owned());
+    }
+}
+
+/// Where a rule decided, its own word for it counts.
+fn ruled(trace: &Trace, (decision, step): (&Decision, &Step), holds: bool) -> Result<(), String> {
+    let rules = step.evidence.iter().filter_map(|label| trace.item(label));
+    let rule = rules.into_iter().find_map(|item| match &item.source {
+        Source::Rule { id, .. } => Some((item, id)),
+        _ => None,
+    });
+    let rule = rule.filter(|_| matches!(step.operation, Some(Operation::Combine(_))));
+    let told = decision.rule.as_ref();
+    let Some((item, id)) = rule else {
+        return match told {
+            Some(told) => Err(format!("`{}` is not a conclusion of the rule `{told}`", step.id)),
+            None => Ok(()),
+        };
+    };
+    if told != Some(id) {
+        return Err(format!(
+            "`{}` is a conclusion of the rule `{id}`, which the decision does not name",
+            step.id
+        ));
+    }
+    let word = if holds { "then" } else { "else" };
+    let right = item.fact(word).map_or("", |fact| fact.value.as_str());
+    if right == decision.value {
+        return Ok(());
+    }
+    Err(format!("the rule `{id}` decides `{right}` here, not `{}`", decision.value))
+}
+
+/// How sure an answer is.
+pub(in crate::evidence) fn confidence_of(trace: &Trace, answer: &Answer) -> Confidence {
+    let inputs = super::confidences(trace, &answer.evidence, &[]);
+    confidence::answer(inputs, (answer.unsupported.is_empty(), &trace.constants))
+}
+
+/// The numbers and dates of an answer that stand in nothing that it cites, nor in the question.
+pub(in crate::evidence) fn unsupported(
+    trace: &Trace,
+    answer: &Answer,
+    zone: &TimeZone,
+) -> Vec<String> {
+    if answer.free {
+        return Vec::new();
+    }
+    let text = read::normal(&draft::unmarked(&answer.text));
+    let spots = scan::scan(&text, &Expect::default(), zone);
+    let wanted: Vec<(&str, Result<Value, ()>)> = spots
+        .iter()
+        .filter_map(|spot| {
+            Some((text.get(spot.start..spot.end)?, spot.found.clone().map_err(|_unread| ())))
+        })
+        .filter(|(_, found)| !found.as_ref().is_ok_and(is_small))
+        .collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let (known, texts) = stated(trace, answer, zone);
+    let is_known = |spelled: &str, found: &Result<Value, ()>| match found {
+        Ok(value) => known.iter().any(|one| is_same(value, one, zone)),
+        Err(()) => texts.iter().any(|text| text.contains(spelled)),
+    };
+    let mut missing: Vec<String> = Vec::new();
+    for (spelled, found) in wanted {
+        if !is_known(spelled, &found) && !missing.iter().any(|one| one == spelled) {
+            missing.push(spelled.to_owned());
+        }
+    }
+    missing
+}
+
+fn is_small(value: &Value) -> bool {
+    let number = match value {
+        Value::Number { number } => number,
+        Value::Quantity { number, unit }
+            if matches!(unit.as_str(), "pcs" | "cases" | "persons" | "times") =>
+        {
+            number
+        }
+        _ => return false,
+    };
+    number.fract().is_zero() && *number <= SMALL.into() && !number.is_sign_negative()
+}
+
+/// The values and texts of what an answer cites, and of what its steps stand on.
+fn stated(trace: &Trace, answer: &Answer, zone: &TimeZone) -> (Vec<Value>, Vec<String>) {
+    let mut labels: Vec<&Label> = vec![];
+    let mut values = vec![Value::Date { date: trace.as_of.to_zoned_datetime(zone.clone()).date() }];
+    let mut steps: Vec<&Label> = answer.evidence.iter().collect();
+    let mut at = 0;
+    while let Some(label) = steps.get(at).copied() {
+        at += 1;
+        let Some(step) = trace.step(label) else {
+            labels.push(label);
+            continue;
+        };
+        labels.extend(&step.evidence);
+        let new: Vec<&Label> = step.premises.iter().filter(|one| !steps.contains(one)).collect();
+        steps.extend(new);
+        values.extend(step.operands.iter().map(|operand| operand.value.clone()));
+    }
+    let items: Vec<&Item> = trace
+        .evidence
+        .iter()
+        .filter(|item| {
+            labels.contains(&&item.id)
+                || matches!(item.source, Source::Question {} | Source::Earlier { .. })
+        })
+        .collect();
+    let mut texts = Vec::new();
+    for item in items {
+        let text = read::normal(item.text.get(..TEXT).unwrap_or(&item.text));
+        let machine = matches!(item.source, Source::Tool { .. } | Source::Rule { .. });
+        let expect = Expect { machine, ..Expect::default() };
+        values.extend(
+            scan::scan(&text, &expect, zone).into_iter().filter_map(|spot| spot.found.ok()),
+        );
+        for fact in &item.facts {
+            let expect = Expect { kind: None, unit: &fact.unit, machine: true };
+            values.extend(read::read(&fact.value, &expect, zone));
+        }
+        texts.push(text);
+    }
+    (values, texts)
+}
+
+/// Whether two values are the same, or the same number, of which one has no unit.
+fn is_same(one: &Value, two: &Value, zone: &TimeZone) -> bool {
+    if compare::compare(one, Operator::Equal, two, zone).is_ok_and(|compared| compared.holds) {
+        return true;
+    }
+    let bare = |value: &Value| matches!(value, Value::Number { .. });
+    (bare(one) || bare(two)) && one.number().is_some() && one.number() == two.number()
+}

@@ -1,0 +1,398 @@
+//! Questions that change one value of an earlier one ("and if it were 8,000?"): the question and the
+//! summaries of earlier turns in, what is to be decided again out. The earlier answer plays no part.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::builder::{Builder, Grown, Pick};
+use super::check::evidence_of;
+use super::compare::Operator;
+use super::read::{self, Expect, Type, Unread};
+use super::refusal::Refusal;
+use super::rule::{self, Loaded, Origin, Rules};
+use super::scan::{self, Spot};
+use super::trace::{FOLLOW_UPS, Found, Item, Label, Operand, Operation, Source, Summary, Trace};
+use super::value::Value;
+
+/// Longest question that can be one, in characters: a longer one says all of it itself.
+const LONG: usize = 120;
+
+/// What is to be decided again.
+#[derive(Debug, Clone)]
+pub enum FollowUp {
+    /// The rule decides: begin a plan for it with the values that are given.
+    Rule {
+        /// The rule, in the version for the date.
+        rule: Arc<Loaded>,
+        /// The instant that it is asked for: the earlier one, unless the new question names another.
+        as_of: Timestamp,
+        /// The facts of the question, by name: the changed one from the new question, the others from the
+        /// earlier one.
+        given: BTreeMap<String, Given>,
+    },
+    /// No rule decided: the comparison is made again, by [`Again::compare`].
+    Comparison(Box<Again>),
+}
+
+/// A value that a question gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// As it is spelled.
+    pub spelled: String,
+    /// The unit that it takes from the value that it changes, where it has none; empty without.
+    pub unit: String,
+    /// The earlier run whose question spells it; `None` for the new question.
+    pub run: Option<String>,
+}
+
+/// A comparison with one side changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Again {
+    /// How.
+    pub operator: Operator,
+    /// Whether the left side is the changed one.
+    pub is_left: bool,
+    /// Its new value.
+    pub given: Given,
+    /// The other side, as it was.
+    pub other: Operand,
+    /// The evidence of the other side.
+    pub evidence: Vec<Item>,
+}
+
+/// Why a question cannot be taken as a follow-up, though it reads like one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfollowed {
+    /// The value can stand for several of the earlier ones.
+    #[error("`{value}` can stand for {names}: write it with its unit, or name what it changes")]
+    Several {
+        /// The value.
+        value: String,
+        /// What it can stand for.
+        names: String,
+    },
+    /// The value cannot be read.
+    #[error(transparent)]
+    Unread(#[from] Unread),
+    /// The rule is gone, or not in force.
+    #[error("rule `{rule}`, which decided before, is not in force at {at}: ask the whole question")]
+    Gone {
+        /// Its id.
+        rule: String,
+        /// The date that is asked about.
+        at: Timestamp,
+    },
+}
+
+/// Takes a question as a follow-up of the latest summary that it fits; `None` where it reads like none.
+///
+/// # Errors
+/// [`Unfollowed`], where it reads like one, but what it changes is not certain.
+pub fn follow_up(
+    question: &str,
+    earlier: &[Summary],
+    rules: &Rules,
+    zone: &TimeZone,
+) -> Result<Option<FollowUp>, Unfollowed> {
+    if !reads_like_one(question) {
+        return Ok(None);
+    }
+    let text = read::normal(question);
+    let spots = scan::scan(&text, &Expect::default(), zone);
+    for summary in earlier.iter().take(FOLLOW_UPS) {
+        let found = match summary.decision.as_ref().and_then(|one| one.rule.as_deref()) {
+            Some(id) => by_rule((&text, &spots), summary, (id, rules), zone)?,
+            None => by_comparison((&text, &spots), summary)?,
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    match spots.into_iter().find_map(|spot| spot.found.err()) {
+        Some(unread) if !earlier.is_empty() => Err(unread.into()),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a question is short, and begins or ends as one that goes on with an earlier one.
+fn reads_like_one(question: &str) -> bool {
+    const WORDS: [&str; 22] = [
+        "what if",
+        "and if",
+        "what about",
+        "how about",
+        "if it were",
+        "if it was",
+        "if it is",
+        "and for",
+        "and with",
+        "instead",
+        "suppose",
+        "and on",
+        "那",
+        "如果",
+        "要是",
+        "换成",
+        "改成",
+        "假如",
+        "若",
+        "呢",
+        "变成",
+        "又如何",
+    ];
+    let lower = question.to_lowercase();
+    question.chars().count() <= LONG && WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// A value that a question changes, and the operand that it stands for.
+struct Change<'c> {
+    operand: &'c Operand,
+    spelled: String,
+    unit: String,
+}
+
+/// The one operand that one of the values can stand for.
+fn change<'c>(
+    (text, spots): (&str, &[Spot]),
+    operands: &[&'c Operand],
+) -> Result<Option<Change<'c>>, Unfollowed> {
+    for bare in [false, true] {
+        let mut found: Vec<Change<'c>> = Vec::new();
+        for spot in spots {
+            let Ok(value) = &spot.found else { continue };
+            let spelled = text.get(spot.start..spot.end).unwrap_or_default();
+            for operand in operands {
+                let unit = operand.value.unit().unwrap_or_default();
+                let Some(kind) = kind_of(&operand.value) else { continue };
+                if rule::can_be(kind, unit, value, bare) {
+                    let is_bare = matches!(value, Value::Number { .. });
+                    let unit = if is_bare { unit } else { "" };
+                    let (spelled, unit) = (spelled.to_owned(), unit.to_owned());
+                    found.push(Change { operand, spelled, unit });
+                }
+            }
+        }
+        match found.len() {
+            0 => {}
+            1 => return Ok(found.pop()),
+            _ => {
+                let mut names: Vec<String> = found.iter().map(|one| called(one.operand)).collect();
+                names.dedup();
+                let value = found.first().map_or_else(String::new, |one| one.spelled.clone());
+                return Err(Unfollowed::Several { value, names: names.join(" or ") });
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn called(operand: &Operand) -> String {
+    match operand.name.as_str() {
+        "" => format!("`{}`", operand.value),
+        name => format!("`{name}` ({})", operand.value),
+    }
+}
+
+const fn kind_of(value: &Value) -> Option<Type> {
+    match value {
+        Value::Number { .. } => Some(Type::Number),
+        Value::Quantity { .. } => Some(Type::Quantity),
+        Value::Money { .. } => Some(Type::Money),
+        Value::Percent { .. } => Some(Type::Percent),
+        Value::Date { .. } => Some(Type::Date),
+        Value::Instant { .. } => Some(Type::Instant),
+        Value::Bool { .. } | Value::Text { .. } | Value::Set { .. } | Value::Range { .. } => None,
+    }
+}
+
+/// The run whose question an operand stands in.
+fn asked_in(summary: &Summary, operand: &Operand) -> Option<String> {
+    let label = operand.evidence.as_ref()?;
+    let item = summary.evidence.iter().find(|item| item.id == *label)?;
+    match &item.source {
+        Source::Question {} if operand.fact.is_none() => Some(summary.run.clone()),
+        Source::Earlier { run } => Some(run.clone()),
+        _ => None,
+    }
+}
+
+fn by_rule(
+    (text, spots): (&str, &[Spot]),
+    summary: &Summary,
+    (id, rules): (&str, &Rules),
+    zone: &TimeZone,
+) -> Result<Option<FollowUp>, Unfollowed> {
+    let gone = |at| Unfollowed::Gone { rule: id.to_owned(), at };
+    let Some(loaded) = rules.get(id, summary.as_of) else {
+        return if spots.is_empty() { Ok(None) } else { Err(gone(summary.as_of)) };
+    };
+    let asked: Vec<&Operand> =
+        summary.operands.iter().filter(|one| asked_in(summary, one).is_some()).collect();
+    let mut changed = BTreeMap::new();
+    if let Some(change) = change((text, spots), &asked)? {
+        let declared = loaded.rule.facts.get(&change.operand.name);
+        let has_unit = declared.is_some_and(|fact| fact.unit == change.unit);
+        let unit = if has_unit { String::new() } else { change.unit };
+        let given = Given { spelled: change.spelled, unit, run: None };
+        changed.insert(change.operand.name.clone(), given);
+    }
+    for (name, fact) in &loaded.rule.facts {
+        if fact.from == Origin::Question
+            && !fact.pattern.is_empty()
+            && let Ok(spelled) = rule::in_question((id, name, fact), text, zone)
+        {
+            changed.insert(name.clone(), Given { spelled, unit: String::new(), run: None });
+        }
+    }
+    let date = spots.iter().find_map(|spot| day(spot, zone)).filter(|_| changed.is_empty());
+    if changed.is_empty() && date.is_none() {
+        return Ok(None);
+    }
+    let as_of = date.unwrap_or(summary.as_of);
+    let loaded = rules.get(id, as_of).ok_or_else(|| gone(as_of))?;
+    let mut given = kept(loaded, summary, zone);
+    given.extend(changed);
+    Ok(Some(FollowUp::Rule { rule: Arc::clone(loaded), as_of, given }))
+}
+
+/// The start of a day that a question names.
+fn day(spot: &Spot, zone: &TimeZone) -> Option<Timestamp> {
+    match spot.found.as_ref().ok()? {
+        Value::Date { date } => Some(date.to_zoned_datetime(zone.clone()).ok()?.timestamp()),
+        Value::Instant { instant } => Some(*instant),
+        _ => None,
+    }
+}
+
+/// What the earlier question gave, which stays.
+fn kept(loaded: &Loaded, summary: &Summary, zone: &TimeZone) -> BTreeMap<String, Given> {
+    let facts = loaded.rule.facts.iter().filter(|(_, fact)| fact.from == Origin::Question);
+    let found = facts.filter_map(|(name, fact)| {
+        let operand = summary.operands.iter().find(|one| one.name == *name);
+        let told = operand.and_then(|one| Some((one, asked_in(summary, one)?)));
+        if let Some((operand, run)) = told {
+            let (spelled, unit) = (operand.spelled.clone(), operand.unit.clone());
+            let unit = if unit == fact.unit { String::new() } else { unit };
+            return Some((name.clone(), Given { spelled, unit, run: Some(run) }));
+        }
+        // A fact that was not compared, only used to read others.
+        let earlier = summary.evidence.iter().filter_map(|item| match &item.source {
+            Source::Earlier { run } => Some((run, &item.text)),
+            _ => None,
+        });
+        let mut asked = std::iter::once((&summary.run, &summary.question)).chain(earlier);
+        asked.find_map(|(run, question)| {
+            let named = (loaded.rule.id.as_str(), name.as_str(), fact);
+            let spelled = rule::in_question(named, question, zone).ok()?;
+            Some((name.clone(), Given { spelled, unit: String::new(), run: Some(run.clone()) }))
+        })
+    });
+    found.collect()
+}
+
+fn by_comparison(at: (&str, &[Spot]), summary: &Summary) -> Result<Option<FollowUp>, Unfollowed> {
+    let (Some(operator), [left, right]) = (summary.operator, summary.operands.as_slice()) else {
+        return Ok(None);
+    };
+    let asked: Vec<&Operand> =
+        [left, right].into_iter().filter(|one| asked_in(summary, one).is_some()).collect();
+    let Some(change) = change(at, &asked)? else { return Ok(None) };
+    let is_left = std::ptr::eq(change.operand, left);
+    let other = if is_left { right } else { left };
+    let labels = evidence_of(std::slice::from_ref(other));
+    let evidence =
+        summary.evidence.iter().filter(|item| labels.contains(&item.id)).cloned().collect();
+    let given = Given { spelled: change.spelled, unit: change.unit, run: None };
+    let again = Again { operator, is_left, given, other: other.clone(), evidence };
+    Ok(Some(FollowUp::Comparison(Box::new(again))))
+}
+
+impl Again {
+    /// Makes the comparison again: the evidence of the other side is brought into the new trace, and what
+    /// does not hold any more is refused there.
+    ///
+    /// # Errors
+    /// Where the evidence does not state the values, does not hold, or they cannot be compared.
+    pub fn compare(&self, builder: &mut Builder, at: Timestamp) -> Result<Vec<Grown>, Refusal> {
+        let mut grown = Vec::new();
+        let mut label = Label::question();
+        for item in &self.evidence {
+            let found = match &item.source {
+                Source::Question {} => continue,
+                _ => Found::from(item.clone()),
+            };
+            let one = builder.found(found, at);
+            if Some(&item.id) == self.other.evidence.as_ref() {
+                label = one.label().clone();
+            }
+            grown.push(one);
+        }
+        let changed = Pick {
+            unit: self.given.unit.clone(),
+            ..Pick::new(&Label::question(), &self.given.spelled)
+        };
+        let told = self.other.fact.as_ref().unwrap_or(&self.other.spelled);
+        let other = Pick { unit: self.other.unit.clone(), ..Pick::new(&label, told) };
+        let (left, right) = if self.is_left { (changed, other) } else { (other, changed) };
+        grown.push(builder.compare(&left, self.operator, &right, at)?);
+        Ok(grown)
+    }
+}
+
+impl From<Item> for Found {
+    fn from(item: Item) -> Self {
+        Self {
+            source: item.source,
+            text: item.text,
+            facts: item.facts,
+            valid_from: item.valid_from,
+            valid_to: item.valid_to,
+            trust: item.trust,
+            score: item.score,
+            untrusted: item.untrusted,
+        }
+    }
+}
+
+/// The summaries for the next turn: that of this one, where it was answered, then those that it got; at
+/// most three.
+pub fn summaries(trace: &Trace) -> Vec<Summary> {
+    let own = trace.answer.as_ref().map(|answer| {
+        let decision = answer.decision.clone();
+        let comparing = |step: &&super::trace::Step| !step.operands.is_empty();
+        let step = match &decision {
+            Some(decision) => trace.step(&decision.step),
+            None => trace.steps.iter().rev().find(comparing),
+        };
+        let operator = step.and_then(|step| match step.operation {
+            Some(Operation::Compare(operator)) => Some(operator),
+            _ => None,
+        });
+        let premises = step.iter().flat_map(|step| &step.premises);
+        let premises = premises.filter_map(|label| trace.step(label));
+        let mut operands: Vec<Operand> = Vec::new();
+        for step in step.into_iter().chain(premises) {
+            step.operands.iter().for_each(|one| flat(one, &mut operands));
+        }
+        let labels = evidence_of(&operands);
+        let carried = |item: &&Item| {
+            labels.contains(&item.id) || matches!(item.source, Source::Earlier { .. })
+        };
+        let evidence = trace.evidence.iter().filter(carried).cloned().collect();
+        let (run, question, as_of) = (trace.run.clone(), trace.question.clone(), trace.as_of);
+        Summary { run, question, as_of, decision, operator, operands, evidence }
+    });
+    own.into_iter().chain(trace.earlier().cloned()).take(FOLLOW_UPS).collect()
+}
+
+/// An operand, and what it was worked out of, each once.
+fn flat(operand: &Operand, all: &mut Vec<Operand>) {
+    match &operand.derived {
+        Some(derived) => derived.of.iter().for_each(|one| flat(one, all)),
+        None if all.contains(operand) => {}
+        None => all.push(operand.clone()),
+    }
+}

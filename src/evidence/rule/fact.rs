@@ -1,0 +1,250 @@
+//! The facts of a rule: where each comes from, as the trace tells it, and how it is found in a question or
+//! in what was read.
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value as Json};
+
+use super::plan::Stuck;
+use super::{Fact, Loaded, Origin, Outcome, Take, pick};
+use crate::evidence::compare::{self, Operator};
+use crate::evidence::read::{self, Expect, Type};
+use crate::evidence::scan;
+use crate::evidence::trace::{self, Found, Item, Operand, Source};
+use crate::evidence::unit;
+use crate::evidence::value::Value;
+
+/// Where a fact comes from, in one line.
+pub(super) fn from(fact: &Fact) -> String {
+    match (fact.from, fact.take) {
+        (Origin::Question, _) => "question".to_owned(),
+        (Origin::AsOf, _) => "as_of".to_owned(),
+        (Origin::Rule, _) => "rule".to_owned(),
+        (Origin::Memory, Take::Count) => format!("count {}", fact.collection),
+        (Origin::Memory, _) => format!("memory {} {}", fact.collection, fact.fact),
+        (Origin::Tool, _) => format!("tool {} {}", fact.tool, fact.pointer),
+        (Origin::Derived, _) => {
+            let how = fact.how.map_or("", |how| how.as_str());
+            format!("{how}({})", fact.of.join(", "))
+        }
+    }
+}
+
+impl Loaded {
+    /// The rule as evidence: what it compares, where its facts come from, what it decides.
+    pub fn evidence(&self) -> Found {
+        let rule = &self.rule;
+        let source = Source::Rule { id: rule.id.clone(), digest: self.digest.clone() };
+        let mut facts = Vec::new();
+        for (name, fact) in &rule.facts {
+            let kind = serde_json::to_value(fact.kind).unwrap_or_default();
+            let kind = kind.as_str().unwrap_or_default().to_owned();
+            facts.push(trace::Fact::new(format!("from.{name}"), from(fact)));
+            facts.push(trace::Fact::new(format!("type.{name}"), kind));
+            if !fact.unit.is_empty() {
+                facts.push(trace::Fact::new(format!("unit.{name}"), &fact.unit));
+            }
+            if fact.from == Origin::Rule {
+                let value = trace::Fact::new(format!("value.{name}"), &fact.value);
+                facts.push(trace::Fact { unit: fact.unit.clone(), ..value });
+            }
+        }
+        let decide = self.decides();
+        facts.push(trace::Fact::new("decide", &decide));
+        facts.push(trace::Fact::new("then", &rule.then.decision));
+        facts.push(trace::Fact::new("else", &rule.otherwise.decision));
+        let text = format!(
+            "{} {decide}; then {}, else {}",
+            rule.description, rule.then.decision, rule.otherwise.decision
+        );
+        Found { facts, valid_from: self.from, valid_to: self.to, ..Found::new(source, text) }
+    }
+
+    /// What it compares, in one line.
+    fn decides(&self) -> String {
+        let decide = &self.rule.decide;
+        let (word, all) =
+            if decide.any.is_empty() { ("all", &decide.all) } else { ("any", &decide.any) };
+        let all: Vec<String> =
+            all.iter().map(|one| format!("{} {} {}", one.left, one.operator, one.right)).collect();
+        format!("{word}: {}", all.join("; "))
+    }
+}
+
+/// The spelling of a fact in a question.
+pub(in crate::evidence) fn in_question(
+    (id, name, fact): (&str, &str, &Fact),
+    question: &str,
+    zone: &TimeZone,
+) -> Result<String, Stuck> {
+    let missing = |why: String| Stuck::Missing { rule: id.to_owned(), fact: name.to_owned(), why };
+    let text = read::normal(question);
+    if !fact.pattern.is_empty() {
+        let form = pick::pattern(&fact.pattern).map_err(missing)?;
+        let mut all: Vec<&str> =
+            form.captures_iter(&text).filter_map(|found| group(&found)).map(str::trim).collect();
+        all.dedup();
+        return one((id, name), &all, || missing("say it in the question".to_owned()));
+    }
+    let expect = Expect { kind: None, unit: &fact.unit, machine: false };
+    let spots = scan::scan(&text, &expect, zone);
+    let spelled = |spot: &scan::Spot| text.get(spot.start..spot.end).unwrap_or_default();
+    let exact: Vec<&scan::Spot> =
+        spots.iter().filter(|spot| fits(fact, &spot.found, false)).collect();
+    let loose = || spots.iter().filter(|spot| fits(fact, &spot.found, true)).collect();
+    let found: Vec<&scan::Spot> = if exact.is_empty() { loose() } else { exact };
+    if found.is_empty()
+        && let Some(wrong) = spots.iter().find_map(|spot| spot.found.clone().err())
+    {
+        let (rule, fact) = (id.to_owned(), name.to_owned());
+        return Err(Stuck::Unread { rule, fact, source: wrong });
+    }
+    let mut all: Vec<&str> = Vec::new();
+    let mut values: Vec<&Value> = Vec::new();
+    for spot in found {
+        if let Ok(value) = &spot.found
+            && !values.contains(&value)
+        {
+            values.push(value);
+            all.push(spelled(spot));
+        }
+    }
+    one((id, name), &all, || missing(format!("write {} into the question", fact.kind.words())))
+}
+
+/// The first group of a pattern that took part, or all that it found.
+fn group<'t>(found: &regex::Captures<'t>) -> Option<&'t str> {
+    let mut groups = found.iter().skip(1).flatten();
+    groups.next().or_else(|| found.get(0)).map(|part| part.as_str())
+}
+
+fn one(
+    (rule, fact): (&str, &str),
+    all: &[&str],
+    missing: impl FnOnce() -> Stuck,
+) -> Result<String, Stuck> {
+    match all {
+        [] => Err(missing()),
+        [single] => Ok((*single).to_owned()),
+        several => {
+            let (rule, fact) = (rule.to_owned(), fact.to_owned());
+            Err(Stuck::Several { rule, fact, values: several.join(", ") })
+        }
+    }
+}
+
+/// Whether a value of a question can be this fact; `bare`: also a number that takes its unit.
+fn fits(fact: &Fact, found: &Result<Value, read::Unread>, bare: bool) -> bool {
+    let Ok(value) = found else { return false };
+    can_be(fact.kind, &fact.unit, value, bare)
+}
+
+/// Whether a value can stand for one of this kind and unit.
+pub(in crate::evidence) fn can_be(kind: Type, unit: &str, value: &Value, bare: bool) -> bool {
+    match (kind, value) {
+        (Type::Quantity, Value::Quantity { unit: own, .. }) => {
+            let wanted = unit::find(unit).map(|unit| unit.dimension);
+            let dimension = unit::find(own).map(|unit| unit.dimension);
+            unit.is_empty() || dimension == wanted
+        }
+        (Type::Quantity | Type::Money | Type::Percent, Value::Number { .. }) => {
+            bare && !unit.is_empty()
+        }
+        (Type::Date, Value::Instant { .. }) => true,
+        (kind, value) => kind.has(value),
+    }
+}
+
+/// The `{name}` holes of a text.
+pub(super) fn holes(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split('{').skip(1);
+    parts.filter_map(|part| part.split_once('}').map(|(name, _)| name))
+}
+
+/// A text with its holes filled; `None` where one is not known.
+pub(super) fn fill(text: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, behind) = after.split_once('}')?;
+        out.push_str(before);
+        out.push_str(&known(name)?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// JSON with the holes of its texts filled; a text that is one hole becomes the value itself.
+pub(super) fn fill_json(json: &Json, known: &dyn Fn(&str) -> Option<Value>) -> Option<Json> {
+    let words = |name: &str| known(name).map(|value| value.to_string());
+    Some(match json {
+        Json::String(text) => {
+            let hole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+            match hole.filter(|name| !name.contains(['{', '}'])) {
+                Some(name) => plain(&known(name)?),
+                None => Json::String(fill(text, &words)?),
+            }
+        }
+        Json::Array(all) => {
+            Json::Array(all.iter().map(|one| fill_json(one, known)).collect::<Option<_>>()?)
+        }
+        Json::Object(all) => Json::Object(fill_map(all, known)?),
+        other => other.clone(),
+    })
+}
+
+/// An object with the holes of its texts filled.
+pub(super) fn fill_map(
+    all: &Map<String, Json>,
+    known: &dyn Fn(&str) -> Option<Value>,
+) -> Option<Map<String, Json>> {
+    all.iter().map(|(name, one)| Some((name.clone(), fill_json(one, known)?))).collect()
+}
+
+/// A value as a tool or a filter takes it: numbers without their unit.
+fn plain(value: &Value) -> Json {
+    match (value, value.number()) {
+        (_, Some(number)) => serde_json::from_str(&number.normalize().to_string())
+            .unwrap_or_else(|_| Json::String(number.to_string())),
+        (Value::Bool { holds }, None) => Json::Bool(*holds),
+        (other, None) => Json::String(other.to_string()),
+    }
+}
+
+impl Outcome {
+    /// Its words in the language of a question.
+    pub(super) fn words(&self, question: &str) -> &str {
+        let chinese = question.chars().any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
+        let (first, second) = if chinese { ("zh", "en") } else { ("en", "zh") };
+        let found = self.answer.get(first).or_else(|| self.answer.get(second));
+        found.map_or("", String::as_str)
+    }
+}
+
+/// The spelling, or the name of the fact, by which evidence of the memory states a fact.
+pub(super) fn stated(fact: &Fact, item: &Item) -> Option<String> {
+    if !fact.fact.is_empty() {
+        return item.fact(&fact.fact).map(|fact| fact.name.clone());
+    }
+    let text = read::normal(&item.text);
+    let found = pick::pattern(&fact.pattern).ok()?.captures(&text)?;
+    Some(group(&found)?.trim().to_owned())
+}
+
+/// The operand with the least or the most value.
+pub(super) fn extreme<'o>(all: &'o [Operand], zone: &TimeZone, most: bool) -> Option<&'o Operand> {
+    let operator = if most { Operator::More } else { Operator::Less };
+    let beats = |one: &Operand, held: &Operand| {
+        compare::compare(&one.value, operator, &held.value, zone).is_ok_and(|found| found.holds)
+    };
+    all.iter().reduce(|held, one| if beats(one, held) { one } else { held })
+}
+
+/// A plain value of JSON as text.
+pub(super) fn plain_text(json: &Json) -> Option<String> {
+    match json {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(_) | Json::Bool(_) | Json::Array(_) => Some(json.to_string()),
+        Json::Null | Json::Object(_) => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! Finds the values that stand in a text, and whether a spelling stands in it whole: `5000` does not
+//! stand in `15000`, nor in `5000 kg`, where it would lose its unit.
+
+use jiff::tz::TimeZone;
+
+use super::read::{self, Expect, Unread};
+use super::value::Value;
+
+/// A value in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// Where it begins, in bytes of the text in its normal form.
+    pub(super) start: usize,
+    /// Where it ends.
+    pub(super) end: usize,
+    /// The value, or why it is none.
+    pub(super) found: Result<Value, Unread>,
+}
+
+/// The values of a text in its normal form, in order: dates, instants, numbers with what belongs to
+/// them.
+pub(super) fn scan(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Vec<Spot> {
+    let mut spots: Vec<Spot> = Vec::new();
+    let mut end = 0;
+    for (start, c) in text.char_indices() {
+        if start < end || !can_start(c) || !is_border(text, start) {
+            continue;
+        }
+        let Some(rest) = text.get(start..) else { continue };
+        let Some((found, length)) = read::lead(rest, expect, zone) else { continue };
+        let spelled = rest.get(..length).unwrap_or_default();
+        if length == 0 || is_word(spelled, &found) || !ends_well(text, start + length) {
+            continue;
+        }
+        end = start + length;
+        spots.push(Spot { start, end, found });
+    }
+    spots
+}
+
+/// Whether a spelling stands in a text whole; both in any form.
+pub(super) fn holds(text: &str, spelled: &str, zone: &TimeZone) -> bool {
+    let (text, spelled) = (read::normal(text), read::normal(spelled));
+    let spelled = spelled.trim();
+    if spelled.is_empty() || !text.contains(spelled) {
+        return false;
+    }
+    let spots = scan(&text, &Expect::default(), zone);
+    text.match_indices(spelled).any(|(start, _)| {
+        let end = start + spelled.len();
+        let cuts = |spot: &Spot| {
+            let is_apart = spot.end <= start || end <= spot.start;
+            let is_inside = start <= spot.start && spot.end <= end;
+            !is_apart && !is_inside
+        };
+        is_border(&text, start) && ends_well(&text, end) && !spots.iter().any(cuts)
+    })
+}
+
+fn can_start(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, '-' | '+' | '$' | '€' | '£' | '¥' | '₩' | '₹' | '₽')
+        || !c.is_ascii()
+}
+
+/// Whether a value can begin here: not inside of a word, a number or an id such as `PX-200`.
+fn is_border(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let first = text.get(start..).and_then(|rest| rest.chars().next());
+    let Some(last) = before.chars().next_back() else { return true };
+    let ahead = before.chars().rev().nth(1);
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    if matches!(last, ',' | '.') && is_digit(ahead) && is_digit(first) {
+        return false;
+    }
+    match first {
+        Some('-' | '+') => !last.is_alphanumeric() && !matches!(last, ')' | '%'),
+        Some(c) if c.is_ascii_digit() && last == '-' && !is_digit(ahead) => {
+            // A minus sign, or a hyphen in a name: either way the number does not begin here.
+            false
+        }
+        Some(c) if c.is_ascii_alphanumeric() => !in_name(before),
+        _ => true,
+    }
+}
+
+/// Whether a text ends inside of a name: letters or digits, dots and hyphens, with a letter in it.
+fn in_name(before: &str) -> bool {
+    let name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '#');
+    let mut run = before.chars().rev().take_while(name).peekable();
+    match run.peek() {
+        Some(c) if c.is_ascii_alphanumeric() => true,
+        Some('.') => false,
+        _ => run.any(|c| c.is_ascii_alphabetic()),
+    }
+}
+
+/// Whether a value can end here.
+fn ends_well(text: &str, end: usize) -> bool {
+    let last = text.get(..end).and_then(|text| text.chars().next_back());
+    let mut rest = text.get(end..).unwrap_or_default().chars();
+    let (next, then) = (rest.next(), rest.next());
+    if !last.is_some_and(|c| c.is_ascii_alphanumeric()) {
+        return true;
+    }
+    match next {
+        Some(c) if c.is_ascii_alphanumeric() || c == '_' => false,
+        Some('-' | '.' | ',') if last.is_some_and(|c| c.is_ascii_digit()) => {
+            !then.is_some_and(|c| c.is_ascii_digit())
+        }
+        _ => true,
+    }
+}
+
+/// Whether a numeral is rather a part of a word: `一` in `一下`, `one` in `one of them`.
+fn is_word(spelled: &str, found: &Result<Value, Unread>) -> bool {
+    const SIZES: [&str; 4] = ["hundred", "thousand", "million", "billion"];
+    if !matches!(found, Ok(Value::Number { .. })) || spelled.contains(|c: char| c.is_ascii_digit())
+    {
+        return false;
+    }
+    let lower = spelled.to_lowercase();
+    let sized = spelled.chars().count() > 1 && spelled.chars().any(read::is_size);
+    !sized && !SIZES.iter().any(|word| lower.contains(word))
+}

@@ -1,0 +1,184 @@
+//! How values are read.
+
+use jiff::tz::TimeZone;
+
+use crate::evidence::read::{Expect, Type, Unread, normal, read};
+use crate::evidence::scan::{holds, scan};
+
+fn shown(text: &str) -> String {
+    let zone = TimeZone::get("Asia/Shanghai").unwrap();
+    match read(text, &Expect::default(), &zone) {
+        Ok(value) => format!("{} {value}", value.kind()),
+        Err(unread) => match unread {
+            Unread::Ambiguous { one, two, .. } => format!("ambiguous {one} {two}"),
+            Unread::Part { .. } => "part".to_owned(),
+            Unread::Calendar { .. } => "calendar".to_owned(),
+            Unread::Unit { .. } => "unit".to_owned(),
+            Unread::Number { .. } => "number".to_owned(),
+            Unread::Long { .. } => "long".to_owned(),
+            Unread::Kind { .. } => "kind".to_owned(),
+            Unread::Empty => "empty".to_owned(),
+        },
+    }
+}
+
+/// A text, and how it is read.
+const WRITTEN: [(&str, &str); 62] = [
+    ("15,000", "a number 15000"),
+    ("-15,000.50", "a number -15000.50"),
+    ("１５０００", "a number 15000"),
+    ("1.5万", "a number 15000"),
+    ("一万五千", "a number 15000"),
+    ("一万五", "a number 15000"),
+    ("3万5千", "a number 35000"),
+    ("两千零五", "a number 2005"),
+    ("一亿二千万", "a number 120000000"),
+    ("壹仟贰佰", "a number 1200"),
+    ("二〇二六", "a number 2026"),
+    ("三点一四", "a number 3.14"),
+    ("十五", "a number 15"),
+    ("eight thousand", "a number 8000"),
+    ("two hundred and fifty", "a number 250"),
+    ("twenty-five thousand", "a number 25000"),
+    ("15k", "a number 15000"),
+    ("2.5 million", "a number 2500000"),
+    ("1.234.567", "a number 1234567"),
+    ("1.234,56", "a number 1234.56"),
+    ("1,234.56", "a number 1234.56"),
+    ("0.125", "a number 0.125"),
+    ("5 kg", "a quantity 5 kg"),
+    ("5公斤", "a quantity 5 kg"),
+    ("三千克", "a quantity 3 kg"),
+    ("3斤", "a quantity 3 jin"),
+    ("五两", "a quantity 5 liang"),
+    ("2.5 m²", "a quantity 2.5 m2"),
+    ("30天", "a quantity 30 d"),
+    ("3个月", "a quantity 3 month"),
+    ("7 working days", "a quantity 7 workday"),
+    ("-5 °C", "a quantity -5 degC"),
+    ("2起", "a quantity 2 cases"),
+    ("5in", "a quantity 5 in"),
+    ("¥8,000", "an amount of money 8000 CNY"),
+    ("8000元", "an amount of money 8000 CNY"),
+    ("1.5万元", "an amount of money 15000 CNY"),
+    ("八千块", "an amount of money 8000 CNY"),
+    ("人民币15000元", "an amount of money 15000 CNY"),
+    ("CNY 300", "an amount of money 300 CNY"),
+    ("15,000 EUR", "an amount of money 15000 EUR"),
+    ("$5", "an amount of money 5 USD"),
+    ("5%", "a percentage 5%"),
+    ("百分之五", "a percentage 5%"),
+    ("5 percent", "a percentage 5%"),
+    ("千分之三", "a percentage 0.3%"),
+    ("2026-03-01", "a date 2026-03-01"),
+    ("2026年3月1日", "a date 2026-03-01"),
+    ("1 March 2026", "a date 2026-03-01"),
+    ("March 1st, 2026", "a date 2026-03-01"),
+    ("25/12/2026", "a date 2026-12-25"),
+    ("04/04/2026", "a date 2026-04-04"),
+    ("2026-03-01T09:00:00+08:00", "an instant 2026-03-01T01:00:00Z"),
+    ("2026-03-01 09:00", "an instant 2026-03-01T01:00:00Z"),
+    ("2026-03-01T09:00[America/New_York]", "an instant 2026-03-01T14:00:00Z"),
+    ("yes", "a yes or no yes"),
+    ("否", "a yes or no no"),
+    ("delivered", "a text delivered"),
+    ("PX-200", "a text PX-200"),
+    ("[\"CN\", \"HK\"]", "a set {CN, HK}"),
+    ("10..20 kg", "a range 10 kg to 20 kg"),
+    ("10至20公斤", "a range 10 kg to 20 kg"),
+];
+
+#[test]
+fn values_are_read_as_people_write_them() {
+    for (text, wanted) in WRITTEN {
+        assert_eq!(shown(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_can_be_read_in_two_ways_is_refused_with_both() {
+    let cases = [
+        ("1.234", "ambiguous 1.234 1234"),
+        ("1.234 kg", "ambiguous 1.234 1234"),
+        ("15,00", "ambiguous 15.00 1500"),
+        ("03/04/2026", "ambiguous 2026-04-03 2026-03-04"),
+        ("3.4.2026", "ambiguous 2026-04-03 2026-03-04"),
+        ("03/04/26", "part"),
+        ("7月1日", "part"),
+        ("2026年7月", "part"),
+        ("2026-02-30", "calendar"),
+        ("31/31/2026", "calendar"),
+        ("5 florps", "unit"),
+        ("5 EUR/kg", "unit"),
+        ("¥5 USD", "unit"),
+        ("3个百分点", "unit"),
+        ("1,00,000", "number"),
+        ("1,2.3,4", "number"),
+        ("12345678901234567890123456789.5", "long"),
+        ("  ", "empty"),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(shown(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_a_program_wrote_has_a_dot_before_its_fraction() {
+    let expect = |unit| Expect { kind: None, unit, machine: true };
+    let value = |text, unit| read(text, &expect(unit), &TimeZone::UTC).unwrap().to_string();
+    assert_eq!(value("1.234", ""), "1.234");
+    assert_eq!(value("1.234", "kg"), "1.234 kg");
+    assert_eq!(value("1e3", "%"), "1000%");
+    assert_eq!(value("8900.00", "EUR"), "8900.00 EUR");
+}
+
+#[test]
+fn a_value_of_another_kind_than_wanted_is_refused() {
+    let wanted = |text, kind| {
+        let expect = Expect { kind: Some(kind), unit: "", machine: false };
+        read(text, &expect, &TimeZone::UTC)
+    };
+    assert!(matches!(wanted("5 kg", Type::Money), Err(Unread::Kind { .. })));
+    assert!(matches!(wanted("5", Type::Quantity), Err(Unread::Kind { .. })));
+    let day = wanted("2026-03-01T23:30:00Z", Type::Date).unwrap();
+    assert_eq!(day.to_string(), "2026-03-01");
+    assert_eq!(wanted("5", Type::Text).unwrap().kind(), "a text");
+}
+
+#[test]
+fn values_are_found_in_running_text() {
+    let found = |text: &str| -> Vec<String> {
+        let text = normal(text);
+        let spots = scan(&text, &Expect::default(), &TimeZone::UTC);
+        spots.iter().map(|spot| text.get(spot.start..spot.end).unwrap().to_owned()).collect()
+    };
+    assert_eq!(found("a transfer of 15,000 EUR on 2026-07-01."), ["15,000 EUR", "2026-07-01"]);
+    assert_eq!(found("那如果是 8000 呢"), ["8000"]);
+    assert_eq!(found("那如果是八千元呢"), ["八千元"]);
+    assert_eq!(found("and if it were eight thousand?"), ["eight thousand"]);
+    assert_eq!(found("order ORD-2026-0013 of PX-200 v1.2"), Vec::<String>::new());
+    assert_eq!(found("一下子，万一不行，one of them"), Vec::<String>::new());
+    assert_eq!(found("15000 in one transfer"), ["15000"]);
+    assert_eq!(found("at -5 °C, at most 20 kg"), ["-5 °C", "20 kg"]);
+}
+
+#[test]
+fn a_spelling_stands_in_a_text_only_whole() {
+    let cases = [
+        ("a transfer of 15000 EUR", "15000 EUR", true),
+        ("a transfer of 15000 EUR", "15000", false),
+        ("a transfer of 15000 EUR", "5000 EUR", false),
+        ("part PX-200 is out", "200", false),
+        ("part PX-200 is out", "PX-200", true),
+        ("at -5 °C", "5 °C", false),
+        ("共1.5万元", "1.5", false),
+        ("共1.5万元", "1.5万元", true),
+        ("共１５０００元", "15000元", true),
+        ("it was delivered", "delivered", true),
+        ("it was undelivered", "delivered", false),
+        ("{\"total\":1.234}", "1.234", true),
+    ];
+    for (text, spelled, wanted) in cases {
+        assert_eq!(holds(text, spelled, &TimeZone::UTC), wanted, "{spelled} in {text}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Forms: what is refused is recorded with the part that caused it, answered from elsewhere or in another
+//! form, and not tried again for a while.
+
+use super::server::{Act, chat, fail, say};
+use super::*;
+
+const WHOLE: &str = "stream = false";
+
+fn no_tools() -> Act {
+    fail(
+        400,
+        &json!({ "error": { "message": "Invalid schema for function 'get_weather': In context=('properties', 'city'), 'minLength' is not permitted.",
+            "type": "invalid_request_error", "param": "tools[0].function.parameters", "code": "invalid_function_parameters" } }),
+    )
+}
+
+#[tokio::test]
+async fn a_refused_schema_is_answered_from_the_next_and_recorded_with_its_part() {
+    let (first, second) =
+        (Server::start(vec![no_tools()]).await, Server::start(vec![say(&chat("Rain."))]).await);
+    let models =
+        open(&config(&[("one", &first, "openai", WHOLE), ("two", &second, "openai", WHOLE)]));
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["one refused", "two ok"]);
+    let refused = &said.tried[0];
+    assert_eq!(refused.part, "/tools/0/function/parameters/properties/city/minLength");
+    assert_eq!((refused.status, refused.form), (Some(400), Form::Native));
+    assert!(refused.message.contains("not permitted"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_refused_form_is_not_tried_again_and_a_lower_one_is() {
+    let call = "{\"tool_call\": {\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}}";
+    let server = Server::start(vec![no_tools(), say(&chat(call))]).await;
+    let models = one(&server, "openai", WHOLE);
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["only refused", "only ok"]);
+    assert_eq!((said.form, said.text.as_str()), (Form::Schema, call));
+    let body = &server.bodies()[1];
+    assert_eq!(body.get("tools"), None);
+    let turn = &body["response_format"]["json_schema"]["schema"]["anyOf"];
+    let called = &turn[0]["properties"]["tool_call"]["properties"];
+    assert_eq!(called["name"]["enum"], json!(["get_weather"]));
+    assert_eq!(called["arguments"]["properties"]["city"]["minLength"], 1);
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    assert!(system.starts_with("Be brief.\n\nYou can call these tools"), "{system}");
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["only ok"]);
+    assert_eq!(said.form, Form::Schema);
+}
+
+#[tokio::test]
+async fn forms_go_down_to_plain_text() {
+    let refuse = |word: &str| {
+        fail(422, &json!({ "error": { "message": format!("{word} is not supported") } }))
+    };
+    let acts = vec![
+        refuse("tools"),
+        refuse("response_format json_schema"),
+        refuse("response_format json_object"),
+        say(&chat("{\"final\": {\"answer\": \"Rain.\"}}")),
+    ];
+    let server = Server::start(acts).await;
+    let said = ask(&one(&server, "openai", WHOLE), &weather()).await.unwrap();
+    let forms: Vec<Form> = said.tried.iter().map(|one| one.form).collect();
+    assert_eq!(forms, [Form::Native, Form::Schema, Form::Json, Form::Text]);
+    let parts: Vec<&str> = said.tried.iter().map(|one| one.part.as_str()).collect();
+    assert_eq!(parts, ["/tools", "/response_format", "/response_format", ""]);
+    let bodies = server.bodies();
+    assert_eq!(bodies[2]["response_format"], json!({ "type": "json_object" }));
+    assert_eq!(bodies[3].get("response_format"), None);
+}
+
+#[tokio::test]
+async fn a_form_that_is_set_is_the_only_one() {
+    let server = Server::start(vec![no_tools()]).await;
+    let failed = ask(&one(&server, "openai", "form = \"native\""), &weather()).await.unwrap_err();
+    assert_eq!(outcomes(failed.tried()), ["only refused"]);
+    let server = Server::start(vec![say(&chat("{}"))]).await;
+    let said = ask(&one(&server, "ollama", "form = \"json\"\nstream = false"), &weather()).await;
+    assert!(said.is_err(), "an answer of another provider");
+    let body = &server.bodies()[0];
+    assert_eq!((&body["format"], body.get("tools")), (&json!("json"), None));
+}
+
+#[tokio::test]
+async fn a_detail_that_is_refused_is_left_out_at_once_and_from_then_on() {
+    let refuse = |param: &str, message: &str| {
+        fail(400, &json!({ "error": { "message": message, "param": param } }))
+    };
+    let acts = vec![
+        refuse("temperature", "Unsupported value: 'temperature' does not support 0"),
+        refuse("max_tokens", "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+        say(&chat("4")),
+    ];
+    let server = Server::start(acts).await;
+    let models = one(&server, "openai", WHOLE);
+    let said = ask(&models, &question("2 + 2?")).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["only refused", "only refused", "only ok"]);
+    assert_eq!(said.tried[0].part, "/temperature");
+    ask(&models, &question("3 + 3?")).await.unwrap();
+    let bodies = server.bodies();
+    for body in &bodies[2..] {
+        assert_eq!((body.get("temperature"), body.get("max_tokens")), (None, None));
+        assert_eq!(body["max_completion_tokens"], 1024);
+    }
+}
+
+#[tokio::test]
+async fn a_server_error_that_is_a_refusal_is_one() {
+    let jinja = fail(500, &json!({ "error": { "message": "tools param requires --jinja flag" } }));
+    let server = Server::start(vec![jinja, say(&chat("{}"))]).await;
+    let said = ask(&one(&server, "openai", WHOLE), &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["only refused", "only ok"]);
+    assert_eq!((said.tried[0].part.as_str(), said.form), ("/tools", Form::Schema));
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_no_refused_form() {
+    let wrong =
+        fail(401, &json!({ "error": { "message": "no access to tools", "param": "tools" } }));
+    let server = Server::start(vec![wrong]).await;
+    let failed = ask(&one(&server, "openai", WHOLE), &weather()).await.unwrap_err();
+    assert_eq!(outcomes(failed.tried()), ["only refused"]);
+    assert_eq!(failed.tried()[0].part, "");
+}
+
+#[tokio::test]
+async fn tools_in_words_bind_each_provider_as_it_can() {
+    let shaped = Prompt { shape: Some(shape()), ..weather() };
+    for (provider, place) in [
+        ("anthropic", "/tools/0/input_schema/properties/final/properties/answer/type"),
+        ("gemini", "/generationConfig/responseSchema/properties/final/properties/answer/type"),
+        ("ollama", "/format/anyOf/1/properties/final/properties/answer/type"),
+    ] {
+        let server = Server::start(vec![fail(404, &json!({}))]).await;
+        let keys = "stream = false\nform = \"schema\"";
+        ask(&one(&server, provider, keys), &shaped).await.unwrap_err();
+        let body = &server.bodies()[0];
+        let found = body.pointer(place).and_then(Value::as_str).map(str::to_lowercase);
+        assert_eq!(found.as_deref(), Some("string"), "{provider}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn strict_mode_binds_where_it_is_asked_for_and_its_nulls_are_taken_out() {
+    let shape = json!({ "type": "object", "required": ["answer"], "properties": {
+        "answer": { "type": "string" }, "unit": { "type": "string" } } , "additionalProperties": false });
+    let prompt = Prompt { shape: Some(shape), ..question("How far?") };
+    let server = Server::start(vec![say(&chat("{\"answer\": \"4\", \"unit\": null}"))]).await;
+    let keys = "stream = false\ndialect = \"openai-strict\"";
+    let said = ask(&one(&server, "openai", keys), &prompt).await.unwrap();
+    assert_eq!(said.text, "{\"answer\":\"4\"}");
+    let told = &server.bodies()[0]["response_format"]["json_schema"];
+    assert_eq!(
+        (&told["strict"], &told["schema"]["required"]),
+        (&json!(true), &json!(["answer", "unit"]))
+    );
+}
+
+#[tokio::test]
+async fn a_provider_of_another_dialect_takes_over_with_its_own_schema_and_calls() {
+    let answer = json!({ "type": "message", "stop_reason": "tool_use", "content": [
+        { "type": "tool_use", "id": "t1", "name": "get_weather", "input": { "city": "Oslo" } }] });
+    let (first, second) =
+        (Server::start(vec![no_tools()]).await, Server::start(vec![say(&answer)]).await);
+    let models =
+        open(&config(&[("one", &first, "openai", WHOLE), ("two", &second, "anthropic", WHOLE)]));
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["one refused", "two ok"]);
+    assert_eq!((said.form, said.dialect), (Form::Native, crate::call::Dialect::Anthropic));
+    assert_eq!(said.calls[0].arguments, "{\"city\":\"Oslo\"}");
+    assert_eq!(second.bodies()[0]["tools"][0]["input_schema"]["required"], json!(["city"]));
+}

@@ -1,0 +1,65 @@
+//! The tools of a prompt in a dialect: definitions for the provider, and what a text tells of each.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::call::Dialect;
+use crate::catalog::{Exports, define, exported_name};
+use crate::model::prompt::Offer;
+
+/// A tool as a model is told of it.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) name: String,
+    /// The provider's own tool object.
+    pub(super) definition: Value,
+}
+
+impl Told {
+    /// What it is for, in the object of a dialect with the shape of `OpenAI`.
+    pub(super) fn description(&self) -> &str {
+        let description = self.definition.pointer("/function/description");
+        description.and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The schema of its arguments, in the same object.
+    pub(super) fn parameters(&self) -> Option<&Value> {
+        self.definition.pointer("/function/parameters")
+    }
+}
+
+/// Tells tools.
+pub(super) fn tell(offers: &[Offer], dialect: Dialect, exports: &Exports) -> Vec<Told> {
+    let tell = |offer: &Offer| match offer {
+        Offer::Tool(tool) => {
+            let exported = exports.of(tool, dialect);
+            let definition = serde_json::from_str(&exported.definition).unwrap_or_default();
+            Told { name: exported.name.clone(), definition }
+        }
+        Offer::Own { name, description, schema } => {
+            let export = define((name, description), schema, dialect);
+            Told { name: export.name, definition: export.definition }
+        }
+    };
+    offers.iter().map(tell).collect()
+}
+
+/// The names in a dialect, by those of every dialect: a call may have been made in another one.
+pub(super) fn names(offers: &[Offer], dialect: Dialect) -> HashMap<String, String> {
+    let mut names = HashMap::new();
+    for offer in offers {
+        let own = match offer {
+            Offer::Tool(tool) => &tool.name,
+            Offer::Own { name, .. } => name,
+        };
+        let here = exported_name(own, dialect);
+        for other in Dialect::ALL {
+            let there = exported_name(own, other);
+            if there != here {
+                names.insert(there.into_owned(), here.clone().into_owned());
+            }
+        }
+    }
+    names
+}

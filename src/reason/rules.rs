@@ -1,0 +1,254 @@
+//! Questions that a declared rule decides, without a model: what the rule wants to know is read from the
+//! memory and from tools like anything else of a run, and code compares. What a rule cannot decide goes
+//! to the loop, where there is a model, with the reason.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::drive::{Drive, Halt};
+use super::errand::{Errand, Outcome};
+use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Thought, Wanted};
+use super::recall;
+use super::state::Exchange;
+use crate::evidence::{
+    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read, Source, Stuck,
+    Want, follow_up,
+};
+use crate::memory::{Asking, Compare, Filter, Question};
+use crate::model::Role;
+use crate::schema;
+
+/// The task that what a rule reads belongs to.
+pub(super) const TASK: &str = "rule";
+/// Units that a rule counts, at most.
+const COUNTED: usize = 200;
+/// Reads of one rule that build on each other, at most.
+const ROUNDS: usize = 16;
+
+/// A rule for a question, with what an earlier question gives it.
+type Picked = (Arc<LoadedRule>, BTreeMap<String, Given>);
+
+/// What a rule came to.
+type Tried<T> = Result<Result<T, Stuck>, Halt>;
+
+impl Drive {
+    /// The id of the rule that decides the question; `None` where none does.
+    pub(super) fn rule_for(&self) -> Option<String> {
+        self.picked().map(|(rule, _)| rule.rule.id.clone())
+    }
+
+    fn picked(&self) -> Option<Picked> {
+        let rules = self.inner.rules.load_full();
+        let proof = self.proof();
+        let (trace, zone) = (proof.trace(), proof.zone());
+        let unfit = |why: &dyn std::fmt::Display| {
+            tracing::debug!(run = trace.run, %why, "no rule decides");
+        };
+        if !self.earlier.is_empty() {
+            match follow_up(&trace.question, &self.earlier, &rules, zone) {
+                Ok(Some(FollowUp::Rule { rule, given, .. })) => return Some((rule, given)),
+                Ok(_) => {}
+                Err(why) => unfit(&why),
+            }
+        }
+        match rules.pick(&trace.question, trace.as_of) {
+            Ok(rule) => rule.map(|rule| (rule, BTreeMap::new())),
+            Err(why) => {
+                unfit(&why);
+                None
+            }
+        }
+    }
+
+    /// Lets the rule decide; the loop goes on where it cannot.
+    pub(super) async fn by_rule(&self, id: &str) -> Result<Outcome, Halt> {
+        let picked = self.picked().filter(|(rule, _)| rule.rule.id == id);
+        let decided = match picked {
+            Some(picked) => self.decided(picked).await?.map_err(|stuck| stuck.to_string()),
+            None => Err(format!("rule `{id}` is not in force any more")),
+        };
+        let why = match decided {
+            Ok(draft) => {
+                let judged = self.proof().judge(&draft, Timestamp::now());
+                match judged {
+                    Ok(answer) => return Ok(Outcome::Answered(answer)),
+                    Err(refusals) => {
+                        let all: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                        format!("what rule `{id}` decides does not hold: {}", all.join("; "))
+                    }
+                }
+            }
+            Err(why) => why,
+        };
+        let reasons = vec![why.clone()];
+        let rejected = Rejected { what: "rule".to_owned(), attempt: 1, reasons };
+        self.add(TASK, Event::Rejected(rejected)).await?;
+        if self.inner.models.serves(Role::Reasoner) {
+            return self
+                .work(&self.errand(&Routed { route: Route::Loop, ..Routed::default() }))
+                .await;
+        }
+        Ok(self.at_limit("rule", "", &why))
+    }
+
+    /// Reads what the rule wants until it decides.
+    async fn decided(&self, (rule, given): Picked) -> Tried<Draft> {
+        let now = Timestamp::now();
+        let begun = Plan::begin(rule, self.proof().builder(), &given, now);
+        let (mut plan, grown) = match begun {
+            Ok(begun) => begun,
+            Err(stuck) => return Ok(Err(stuck)),
+        };
+        self.grown("what the rule says", grown).await?;
+        for _ in 0..ROUNDS {
+            let reads = plan.reads();
+            if reads.is_empty() {
+                break;
+            }
+            self.call_all(&reads).await?;
+            for read in &reads {
+                let taken = match &read.want {
+                    Want::Memory(want) => self.from_memory(&mut plan, read, want).await?,
+                    Want::Tool { tool, arguments } => {
+                        self.from_tool(&mut plan, read, (tool, arguments)).await?
+                    }
+                };
+                match taken {
+                    Ok(grown) => self.grown(&read.facts.join(", "), grown).await?,
+                    Err(stuck) => return Ok(Err(stuck)),
+                }
+            }
+        }
+        let decided = plan.decide(self.proof().builder(), Timestamp::now());
+        match decided {
+            Ok(decided) => {
+                self.grown("what follows", decided.grown).await?;
+                Ok(Ok(decided.draft))
+            }
+            Err(stuck) => Ok(Err(stuck)),
+        }
+    }
+
+    /// Keeps what was added to the evidence.
+    async fn grown(&self, what: &str, grown: Vec<Grown>) -> Result<(), Halt> {
+        let fresh = self.proof().fresh(grown);
+        let items: Vec<Item> = fresh.iter().filter_map(|one| one.item.clone()).collect();
+        if !items.is_empty() {
+            let question = what.to_owned();
+            let recalled = Recalled { question, items, ..Recalled::default() };
+            self.add(TASK, Event::Recalled(recalled)).await?;
+        }
+        for one in fresh {
+            self.step(TASK, Some(one.step)).await?;
+        }
+        Ok(())
+    }
+
+    async fn from_memory(
+        &self,
+        plan: &mut Plan,
+        read: &Read,
+        want: &MemoryRead,
+    ) -> Tried<Vec<Grown>> {
+        let filters = want.filter.iter().map(|(field, value)| Filter {
+            field: field.clone(),
+            compare: Compare::Any,
+            values: match value {
+                Value::Array(values) => values.clone(),
+                value => vec![value.clone()],
+            },
+        });
+        let top_k = if want.is_count { COUNTED } else { self.inner.config.recalled.max(1) };
+        let asking = Asking {
+            question: Question {
+                text: want.question.clone(),
+                filters: filters.collect(),
+                top_k,
+                ..Question::default()
+            },
+            collections: vec![want.collection.clone()],
+            when: self.when(),
+            after: Vec::new(),
+        };
+        let hits = match self.hits(asking).await? {
+            Ok((_, hits)) => hits.hits.iter().map(|hit| recall::found(hit, false)).collect(),
+            Err(why) => {
+                tracing::warn!(run = %self.log.run(), why, "the memory does not answer a rule");
+                Vec::new()
+            }
+        };
+        let now = Timestamp::now();
+        Ok(plan.recalled(&read.facts, self.proof().builder(), hits, now))
+    }
+
+    async fn from_tool(
+        &self,
+        plan: &mut Plan,
+        read: &Read,
+        (tool, arguments): (&str, &Map<String, Value>),
+    ) -> Tried<Vec<Grown>> {
+        let seen = self.log.story(|story| {
+            story.with(TASK, |thread| {
+                let turns = thread.map(|thread| thread.turns.as_slice()).unwrap_or_default();
+                turns.iter().find_map(|turn| result(turn, tool, arguments))
+            })
+        });
+        let seen = seen.unwrap_or_default();
+        let data = seen.told.get("data").cloned().unwrap_or_default();
+        let source = Source::Tool {
+            digest: self.digest(&seen.call_id).await,
+            call_id: seen.call_id,
+            tool: tool.to_owned(),
+            success: seen.success,
+        };
+        let found = Found { untrusted: true, ..Found::new(source, data.to_string()) };
+        let now = Timestamp::now();
+        Ok(plan.replied(&read.facts, self.proof().builder(), (found, &data), now))
+    }
+
+    /// Makes those calls of some reads that were not made yet, side by side.
+    async fn call_all(&self, reads: &[Read]) -> Result<(), Halt> {
+        let errand = Errand { task: TASK.to_owned(), free: true, ..Errand::default() };
+        let tools = self.toolset(&errand);
+        let known = |tool: &str, arguments: &Map<String, Value>| {
+            self.log.story(|story| {
+                story.with(TASK, |thread| {
+                    let turns = thread.map(|thread| thread.turns.as_slice()).unwrap_or_default();
+                    turns.iter().any(|turn| position(turn, tool, arguments).is_some())
+                })
+            })
+        };
+        let wanted = reads.iter().filter_map(|read| match &read.want {
+            Want::Tool { tool, arguments } if !known(tool, arguments) => Some(Wanted {
+                name: tool.clone(),
+                arguments: Value::Object(arguments.clone()).to_string(),
+                ..Wanted::default()
+            }),
+            _ => None,
+        });
+        let calls: Vec<Wanted> = wanted.collect();
+        if !calls.is_empty() {
+            let thought = Thought { calls, ..Thought::default() };
+            self.add(TASK, Event::Thought(Box::new(thought))).await?;
+        }
+        Box::pin(self.act(&errand, &tools)).await
+    }
+}
+
+/// Which call of a turn is the one that a rule wants.
+fn position(turn: &Exchange, tool: &str, arguments: &Map<String, Value>) -> Option<usize> {
+    let wanted = schema::canonical(&Value::Object(arguments.clone()));
+    turn.thought.calls.iter().position(|call| {
+        let same = |value: Value| schema::canonical(&value) == wanted;
+        call.name == tool && serde_json::from_str::<Value>(&call.arguments).is_ok_and(same)
+    })
+}
+
+/// What came of the call that a rule wants.
+fn result(turn: &Exchange, tool: &str, arguments: &Map<String, Value>) -> Option<Observation> {
+    let place = position(turn, tool, arguments)?;
+    turn.calls.get(place)?.observation.clone()
+}

@@ -1,0 +1,223 @@
+//! The loop: recall, then question after question to the model, the calls that it asks for, and its
+//! answer once that holds. What is next is read from the events, so that it goes on after a restart as
+//! it would have gone on without one.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::drive::{Drive, Halt};
+use super::errand::{Errand, Outcome};
+use super::event::{Event, Observation, Rejected, Spent, Thought};
+use super::output::{self, Reading};
+use super::state::{Exchange, Thread};
+use super::tools::Toolset;
+use super::{prompt, tongue};
+use crate::evidence::Draft;
+use crate::mask;
+use crate::model::{Failed, Limit, Said};
+
+/// How often a model is asked again for what could not be read, and for an answer that did not hold.
+const AGAIN: u32 = 2;
+/// The code of an observation of what a model wrote.
+const MODEL_OUTPUT: &str = "MODEL_OUTPUT";
+
+/// What has to be done next.
+enum Next {
+    /// Ask the memory.
+    Recall,
+    /// See to the calls of the last turn.
+    Calls,
+    /// See whether the answer of the last turn holds.
+    Judge(Value),
+    /// Tell the model what of its last turn could not be read.
+    Reject(Vec<String>),
+    /// Ask the model.
+    Ask,
+}
+
+impl Drive {
+    /// Works on an errand until something comes of it.
+    pub(super) async fn work(&self, errand: &Errand) -> Result<Outcome, Halt> {
+        let tools = self.toolset(errand);
+        loop {
+            self.open()?;
+            let next = self
+                .log
+                .story(|story| story.with(&errand.task, |thread| next(thread, errand.recalls)));
+            match next {
+                Next::Recall => Box::pin(self.recall(errand)).await?,
+                Next::Calls => Box::pin(self.act(errand, &tools)).await?,
+                Next::Reject(reasons) => self.reject(errand, reasons).await?,
+                Next::Judge(answer) => {
+                    if let Some(outcome) = self.judge(errand, &answer).await? {
+                        return Ok(outcome);
+                    }
+                }
+                Next::Ask => {
+                    if let Some(outcome) = Box::pin(self.ask(errand, &tools)).await? {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the model, unless a limit is in the way; what came of it where that is the end.
+    async fn ask(&self, errand: &Errand, tools: &Toolset) -> Result<Option<Outcome>, Halt> {
+        let thread = self.log.story(|story| story.thread(&errand.task));
+        let fresh = thread.retries() == 0;
+        if fresh && thread.step >= errand.steps {
+            let why = format!("the limit of {} steps is reached", errand.steps);
+            return Ok(Some(self.at_limit("steps", "", &why)));
+        }
+        if Instant::now() >= self.end() {
+            let why = "the time of the run is over";
+            return Ok(Some(self.at_limit("time", "TIME_LIMIT", why)));
+        }
+        let last = thread.step + u32::from(fresh) >= errand.steps;
+        let prompt = prompt::of(self, errand, (&thread, tools), last);
+        let models = &self.inner.models;
+        let who = errand.who();
+        let asked = models.ask(who, &prompt, &self.purse, None);
+        let said = match self.inner.closing().run_until_cancelled(asked).await {
+            None => return Err(Halt::Closing),
+            Some(said) => said,
+        };
+        match said {
+            Ok(said) => {
+                let thought = thought(said, tools);
+                self.add(&errand.task, Event::Thought(Box::new(thought))).await?;
+                Ok(None)
+            }
+            Err(failed) => self.unanswered(errand, &failed).await.map(Some),
+        }
+    }
+
+    /// What a question that no model answered comes to.
+    async fn unanswered(&self, errand: &Errand, failed: &Failed) -> Result<Outcome, Halt> {
+        if !failed.tried().is_empty() {
+            let spent = Spent { tried: failed.tried().to_vec(), ..Spent::default() };
+            let thought = Thought { spent, ..Thought::default() };
+            self.add(&errand.task, Event::Thought(Box::new(thought))).await?;
+        }
+        let message = failed.to_string();
+        Ok(match failed {
+            Failed::Budget { limit, .. } => {
+                let limit = match limit {
+                    Limit::RunTokens | Limit::TenantTokens => "tokens",
+                    Limit::RunMoney | Limit::TenantMoney => "money",
+                };
+                self.at_limit(limit, "BUDGET_EXHAUSTED", &message)
+            }
+            Failed::Deadline { .. } => self.at_limit("time", "TIME_LIMIT", &message),
+            Failed::Exhausted { .. } => self.at_limit("model", "MODEL_FAILED", &message),
+            Failed::Unconfigured(_) | Failed::Unknown(_) => {
+                self.at_limit("model", "NO_MODEL", &message)
+            }
+        })
+    }
+
+    /// Tells the model what could not be read; the third time that is an observation, and a new step.
+    async fn reject(&self, errand: &Errand, reasons: Vec<String>) -> Result<(), Halt> {
+        let before = self.log.story(|story| story.retries(&errand.task));
+        let rejected =
+            Rejected { what: "output".to_owned(), attempt: before + 1, reasons: reasons.clone() };
+        self.add(&errand.task, Event::Rejected(rejected)).await?;
+        if before < AGAIN {
+            return Ok(());
+        }
+        let told = json!({
+            "status": "error",
+            "error": { "code": MODEL_OUTPUT, "message": reasons.join("; ") },
+        });
+        let seen = Observation { code: MODEL_OUTPUT.to_owned(), told, ..Observation::default() };
+        self.add(&errand.task, Event::Observation(Box::new(seen))).await
+    }
+
+    /// Whether an answer holds; `None` where the model is told why not and asked again.
+    async fn judge(&self, errand: &Errand, answer: &Value) -> Result<Option<Outcome>, Halt> {
+        let inner = answer.get("final").unwrap_or(answer);
+        let draft = match answer {
+            _ if errand.shape.is_some() => {
+                let words = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
+                Ok(Draft { answer: words, free: true, ..Draft::default() })
+            }
+            Value::String(prose) => Ok(Draft::from_prose(prose)),
+            other => Draft::from_json(other),
+        };
+        let refused = self.log.story(|s| s.with(&errand.task, |t| t.map_or(0, |t| t.refused)));
+        let reasons = match draft {
+            Err(wrong) => vec![wrong],
+            Ok(draft) => {
+                let draft = Draft { free: errand.free || draft.free, ..draft };
+                let worded = errand.shape.is_none();
+                let foreign = worded && tongue::foreign(&errand.question, &draft.answer);
+                let judged = self.proof().judge(&draft, Timestamp::now());
+                match judged {
+                    // An answer in another language is asked for anew once, and is better than none.
+                    Ok(_) if foreign && refused == 0 => vec![tongue::REASON.to_owned()],
+                    Ok(answer) => return Ok(Some(Outcome::Answered(answer))),
+                    Err(refusals) => refusals.iter().map(ToString::to_string).collect(),
+                }
+            }
+        };
+        let message = format!("no answer of the model held: {}", reasons.join("; "));
+        let rejected = Rejected { what: "answer".to_owned(), attempt: refused + 1, reasons };
+        self.add(&errand.task, Event::Rejected(rejected)).await?;
+        if refused < AGAIN {
+            return Ok(None);
+        }
+        Ok(Some(self.at_limit("model", "MODEL_CONFUSED", &message)))
+    }
+}
+
+/// What is next, by what has come to be.
+fn next(thread: Option<&Thread>, recalls: bool) -> Next {
+    let Some(thread) = thread else {
+        return if recalls { Next::Recall } else { Next::Ask };
+    };
+    let Some(turn) = thread.turns.last() else {
+        return match recalls && thread.recalled.is_none() {
+            true => Next::Recall,
+            false => Next::Ask,
+        };
+    };
+    let Exchange { thought, calls, rejected, noted } = turn;
+    if noted.is_some() {
+        return Next::Ask;
+    }
+    if let Some(rejected) = rejected {
+        // The third time is told as an observation; a daemon may have ended between the two.
+        let again = rejected.what == "output" && rejected.attempt > AGAIN;
+        return if again { Next::Reject(rejected.reasons.clone()) } else { Next::Ask };
+    }
+    if calls.iter().any(|call| call.observation.is_none()) {
+        return Next::Calls;
+    }
+    if !calls.is_empty() {
+        return Next::Ask;
+    }
+    match &thought.answer {
+        Some(answer) => Next::Judge(answer.clone()),
+        None if thought.unread.is_empty() => Next::Ask,
+        None => Next::Reject(thought.unread.clone()),
+    }
+}
+
+/// A model's answer as an event.
+fn thought(said: Said, tools: &Toolset) -> Thought {
+    let spent = Spent::of(&said);
+    let Reading { calls, answer, unread, remarks } = output::read(&said, tools);
+    Thought {
+        text: mask::text(&output::bounded(&said.text)).into_owned(),
+        calls,
+        answer,
+        unread,
+        remarks,
+        dialect: Some(said.dialect),
+        own: said.own.filter(|own| own.message.len() <= output::LONGEST),
+        spent,
+    }
+}
