@@ -28,10 +28,10 @@ fn the_shipped_rules_decide_without_a_model() {
     assert!(words(&transfer).contains("15000 EUR") && words(&transfer).contains("10000 EUR"));
     let complaints = made::complaints();
     assert_eq!(decision(&complaints).value, "known");
-    assert_eq!(words(&complaints), "有：批次 B-0413 已有 2 cases 记录。");
+    assert_eq!(words(&complaints), "有：批次 B-0413 已有 2 起记录。");
     let returned = made::returned();
     assert_eq!(decision(&returned).value, "returnable");
-    assert!(words(&returned).contains("21 d"), "{}", words(&returned));
+    assert!(words(&returned).contains("21 days before 2026-11-30"), "{}", words(&returned));
     for trace in [transfer, complaints, returned] {
         assert_eq!(check(&trace), Vec::new());
         assert_eq!(rule_refusals(&trace, &made::rules()), Vec::new());
