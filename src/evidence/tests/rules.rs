@@ -52,6 +52,8 @@ fn a_dated_rule_is_picked_by_the_date_asked_about() {
     let trace = by_rule(opening, &old, &BTreeMap::new(), (&[], &Json::Null));
     assert_eq!(decision(&trace).value, "single_approval");
     assert_eq!(check(&trace), Vec::new());
+    let late = Plan::begin(old, &mut builder(question), &BTreeMap::new(), now());
+    assert!(matches!(late, Err(Stuck::Missing { fact, .. }) if fact == "as_of"));
     let before = rules.pick(question, time("2024-06-01T00:00:00Z"));
     assert!(matches!(before, Err(Unfit::NotInForce { .. })));
     assert_eq!(
