@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::Folder;
 use crate::cli::{Failed, print};
+use crate::evidence::Rules;
 use crate::memory::{Collections, shelves};
 use crate::policy::{Finding, Keepers, Reasoners, Severity};
 
@@ -25,6 +26,7 @@ pub(in crate::cli) struct Options {
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let review = options.folder.review()?;
     let mut findings = review.lint();
+    findings.extend(rules(&options.folder.catalog));
     findings.extend(memory(&options.folder.catalog)?);
     findings.extend(reason(&options.folder.catalog)?);
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
@@ -54,6 +56,11 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     }
     let bad = errors > 0 || options.strict && warnings > 0;
     Ok(ExitCode::from(u8::from(bad)))
+}
+
+/// What is to be said of the rules that decide without a model; nothing where there are none.
+fn rules(folder: &Path) -> Vec<Finding> {
+    Rules::load(folder).1.iter().map(Finding::of_problem).collect()
 }
 
 /// What is to be said of the memory's collections and of the policies on it; nothing where there are none.
