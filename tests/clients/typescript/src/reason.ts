@@ -93,6 +93,8 @@ export interface RunAnswer {
   usage: Usage;
   unsupported: string[];
   free: boolean;
+  cacheAgeMs: number;
+  cachedQuestion: string;
 }
 
 /** At a limit: what is known, and what is missing. */
@@ -158,7 +160,7 @@ export type RunStep =
       step: Json;
     }
   | { kind: "planned"; plan: Json; refusals: string[]; asked: Asked | undefined }
-  | { kind: "message"; from: string; to: string; message: Json; refusals: string[] }
+  | { kind: "message"; from: string; to: string; message: Json; refusals: string[]; items: Item[] }
   | { kind: "ruling"; ruling: Json; asked: Asked | undefined }
   | { kind: "resumed"; why: string }
   | RunEnd;
@@ -286,8 +288,9 @@ function stepFromWire(wire: RunEvent__Output): RunStep | undefined {
     return { kind: "planned", plan: maybeJson(planJson), refusals, asked: askedFromWire(asked) };
   }
   if (wire.message) {
-    const { from, to, messageJson, refusals } = wire.message;
-    return { kind: "message", from, to, message: maybeJson(messageJson), refusals };
+    const { from, to, messageJson, refusals, items } = wire.message;
+    const message = maybeJson(messageJson);
+    return { kind: "message", from, to, message, refusals, items: items.map(itemFromWire) };
   }
   if (wire.ruling) {
     const { rulingJson, asked } = wire.ruling;

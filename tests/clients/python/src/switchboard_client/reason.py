@@ -195,6 +195,7 @@ class Message:
     to: str
     message: Json
     refusals: tuple[str, ...]
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,8 @@ class Answer:
     usage: Usage
     unsupported: tuple[str, ...]
     free: bool
+    cache_age_ms: int
+    cached_question: str
 
 
 @dataclass(frozen=True)
@@ -495,7 +498,13 @@ def _planned(wire: pb.RunEvent) -> What:
 def _message(wire: pb.RunEvent) -> What:
     one = wire.message
     # `from` is a word of the language.
-    return Message(getattr(one, "from"), one.to, maybe(one.message_json), tuple(one.refusals))
+    return Message(
+        getattr(one, "from"),
+        one.to,
+        maybe(one.message_json),
+        tuple(one.refusals),
+        tuple(map(_item, one.items)),
+    )
 
 
 def _ruling(wire: pb.RunEvent) -> What:
@@ -518,6 +527,8 @@ def _answer(wire: pb.RunEvent) -> What:
         usage=_usage(one.usage),
         unsupported=tuple(one.unsupported),
         free=one.free,
+        cache_age_ms=one.cache_age_ms,
+        cached_question=one.cached_question,
     )
 
 
