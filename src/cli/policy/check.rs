@@ -27,8 +27,8 @@ pub(in crate::cli) struct Options {
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let review = options.folder.review()?;
     let mut findings = review.lint();
-    findings.extend(rules(&options.folder.catalog));
     findings.extend(agents(&options.folder.catalog, &review));
+    findings.extend(rules(&options.folder.catalog));
     findings.extend(memory(&options.folder.catalog)?);
     findings.extend(reason(&options.folder.catalog)?);
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
