@@ -62,7 +62,10 @@ impl Question<'_> {
             .map(|line| Turn { line, manner: line.manner(self.prompt), failed: 0, at: now })
             .collect();
         while let Some(turn) = queue.pop_front() {
-            if self.is_over(turn.at) || self.tried.len() >= MOST_ATTEMPTS {
+            if self.is_over(turn.at) {
+                return Err(Failed::Deadline { tried: self.tried });
+            }
+            if self.tried.len() >= MOST_ATTEMPTS {
                 break;
             }
             let began = Instant::now();
