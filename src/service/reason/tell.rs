@@ -155,7 +155,6 @@ fn origin(source: evidence::Source) -> (&'static str, String, String) {
         Source::Rule { id, .. } => ("rule", id, String::new()),
         Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Message { from, id } => ("message", id, from),
-        Source::Earlier { run } => ("earlier", run, String::new()),
         Source::Recall { .. } => ("recall", String::new(), String::new()),
     }
 }
