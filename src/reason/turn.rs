@@ -72,6 +72,10 @@ impl Drive {
             let why = format!("the limit of {} steps is reached", errand.steps);
             return Ok(Some(self.at_limit("steps", "", &why)));
         }
+        if let Some(limit) = errand.used_up(&thread) {
+            let why = format!("the {limit} that its agent may spend in a task are used up");
+            return Ok(Some(self.at_limit(limit, "BUDGET_EXHAUSTED", &why)));
+        }
         if Instant::now() >= self.end() {
             let why = "the time of the run is over";
             return Ok(Some(self.at_limit("time", "TIME_LIMIT", why)));
@@ -96,7 +100,11 @@ impl Drive {
     }
 
     /// What a question that no model answered comes to.
-    pub(super) async fn unanswered(&self, errand: &Errand, failed: &Failed) -> Result<Outcome, Halt> {
+    pub(super) async fn unanswered(
+        &self,
+        errand: &Errand,
+        failed: &Failed,
+    ) -> Result<Outcome, Halt> {
         if !failed.tried().is_empty() {
             let spent = Spent { tried: failed.tried().to_vec(), ..Spent::default() };
             let thought = Thought { spent, ..Thought::default() };
