@@ -66,7 +66,7 @@ const POLICIES: &str = r#"
 @id("loop-all")
 @owner("tests")
 permit (principal, action, resource)
-unless { action in Switchboard::Action::"outbound" || (action in Switchboard::Action::"write" && context.session.taint.contains("outside")) };
+unless { action in Switchboard::Action::"risk:outbound" || (action in Switchboard::Action::"risk:write" && context.session.taint.contains("outside")) };
 
 @id("loop-attended")
 @owner("tests")
