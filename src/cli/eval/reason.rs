@@ -132,7 +132,7 @@ impl Followed {
                 self.end(Ended::Partial, partial.usage);
                 self.seen.why = partial.limit;
                 self.seen.answer = partial.text;
-                self.cited = partial.known.into_iter().map(|one| one.label).collect();
+                self.cited = partial.known.into_iter().map(|known| known.label).collect();
             }
             Event::Failed(failed) => {
                 self.end(Ended::Failed, failed.usage);

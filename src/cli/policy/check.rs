@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::Folder;
 use crate::cli::{Failed, print};
+use crate::evidence::Rules;
 use crate::memory::{Collections, shelves};
 use crate::policy::{Finding, Keepers, Reasoners, Review, Severity};
 use crate::reason::{Agents, Surroundings};
@@ -27,6 +28,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     let review = options.folder.review()?;
     let mut findings = review.lint();
     findings.extend(agents(&options.folder.catalog, &review));
+    findings.extend(rules(&options.folder.catalog));
     findings.extend(memory(&options.folder.catalog)?);
     findings.extend(reason(&options.folder.catalog)?);
     let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
@@ -56,6 +58,11 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     }
     let bad = errors > 0 || options.strict && warnings > 0;
     Ok(ExitCode::from(u8::from(bad)))
+}
+
+/// What is to be said of the rules that decide without a model; nothing where there are none.
+fn rules(folder: &Path) -> Vec<Finding> {
+    Rules::load(folder).1.iter().map(Finding::of_problem).collect()
 }
 
 /// What is to be said of the memory's collections and of the policies on it; nothing where there are none.
