@@ -129,7 +129,9 @@ impl Drive {
 
     /// Tells the model what could not be read; the third time that is an observation, and a new step.
     async fn reject(&self, errand: &Errand, reasons: Vec<String>) -> Result<(), Halt> {
-        let before = self.log.story(|story| story.retries(&errand.task));
+        let before = self.log.story(|story| {
+            story.with(&errand.task, |thread| thread.map_or(0, super::state::Thread::asked_again))
+        });
         let rejected =
             Rejected { what: "output".to_owned(), attempt: before + 1, reasons: reasons.clone() };
         self.add(&errand.task, Event::Rejected(rejected)).await?;
