@@ -112,14 +112,18 @@ async fn a_stream_that_is_dropped_ends_no_run_and_is_taken_up_at_any_event() {
     let again = all(bed.resume("agent", &run, 0).await.unwrap()).await.unwrap();
     assert_eq!(again, events, "an ended run is told from the disk");
     let beyond = all(bed.resume("agent", &run, 9999).await.unwrap()).await.unwrap_err();
-    assert_eq!((beyond.code(), reason(&beyond).as_str()), (Code::InvalidArgument, "MALFORMED_REQUEST"));
+    assert_eq!(
+        (beyond.code(), reason(&beyond).as_str()),
+        (Code::InvalidArgument, "MALFORMED_REQUEST")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_with_its_stream_only_for_who_wants_that() {
     let bed = Bed::by(|_| Say::Silence).await;
-    let state = |run: String| async {
-        let listed = bed.list("agent", ListRunsRequest::default()).await.unwrap().runs;
+    let at = &bed;
+    let state = |run: String| async move {
+        let listed = at.list("agent", ListRunsRequest::default()).await.unwrap().runs;
         listed.into_iter().find(|one| one.run_id == run).unwrap().state()
     };
     let kept = bed.start("agent", ask("Does it go on?")).await.unwrap().next().await;
