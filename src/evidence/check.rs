@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::tz::TimeZone;
 
 use super::confidence::Config;
+use super::follow;
 use super::refusal::{Reason, Refusal};
 use super::schema::{item_digest, seal};
 use super::trace::{FOLLOW_UPS, Label, Trace, VERSION};
@@ -46,6 +47,13 @@ pub fn check_with(trace: &Trace, constants: Option<&Config>) -> Vec<Refusal> {
             let message = "there are both an answer and a partial one: a run ends once";
             wrong.push(Refusal::new(Reason::Form, "/partial", message));
         }
+    }
+    let told = trace.follow_ups.iter().position(|one| one.run == trace.run);
+    if let Some(at) = told
+        && (at > 0 || follow::summaries(trace).first() != trace.follow_ups.first())
+    {
+        let message = "the summary of this run is not what its steps give for the next turn";
+        wrong.push(Refusal::new(Reason::DoesNotFollow, format!("/follow_ups/{at}"), message));
     }
     if trace.seal != seal(trace) {
         let message =

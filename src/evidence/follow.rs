@@ -385,8 +385,7 @@ pub fn summaries(trace: &Trace) -> Vec<Summary> {
         let (run, question, as_of) = (trace.run.clone(), trace.question.clone(), trace.as_of);
         Summary { run, question, as_of, decision, operator, operands, evidence }
     });
-    let earlier = trace.follow_ups.iter().filter(|one| one.run != trace.run).cloned();
-    own.into_iter().chain(earlier).take(FOLLOW_UPS).collect()
+    own.into_iter().chain(trace.earlier().cloned()).take(FOLLOW_UPS).collect()
 }
 
 /// An operand, and what it was worked out of, each once.

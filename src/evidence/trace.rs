@@ -348,8 +348,8 @@ pub struct Trace {
     /// What is known, where there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
-    /// What earlier turns left for this one, latest first; at most three. For what this turn leaves, see
-    /// [`super::follow::summaries`].
+    /// What earlier turns left for this one, latest first; at most three. Where the run has ended, its own
+    /// may stand before them; see [`super::follow::summaries`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follow_ups: Vec<Summary>,
     /// SHA-256 in hex over all of the above in canonical form; empty while it grows.
@@ -375,11 +375,16 @@ impl Trace {
         self.evidence.iter().find(|item| item.id == *label)
     }
 
+    /// The summaries of earlier turns; that of this one, which a finished trace may have first, is none.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = &Summary> {
+        self.follow_ups.iter().filter(|one| one.run != self.run)
+    }
+
     /// What an earlier turn was asked, by its run, as the summaries tell it.
     pub fn earlier_question(&self, run: &str) -> Option<&str> {
-        let own = self.follow_ups.iter().find(|one| one.run == run).map(|one| &one.question);
+        let own = self.earlier().find(|one| one.run == run).map(|one| &one.question);
         let passed_on = || {
-            let items = self.follow_ups.iter().flat_map(|one| &one.evidence);
+            let items = self.earlier().flat_map(|one| &one.evidence);
             let mut earlier = items
                 .filter(|item| matches!(&item.source, Source::Earlier { run: one } if one == run));
             earlier.next().map(|item| &item.text)

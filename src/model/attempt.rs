@@ -218,13 +218,22 @@ fn turn(provider: Provider, bytes: &[u8], tally: &mut Tally) -> Result<Turn, Str
         let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
         value.is_object().then_some((text, value))
     });
+    if let Some((_, value)) = &whole {
+        tally.restart();
+        tally.note(value);
+    }
     let read = match whole {
-        Some((text, value)) => {
-            tally.restart();
-            tally.note(&value);
-            native::read(provider.native(), text)
-        }
+        _ if tally.blocked.is_some() => Ok(Turn::default()),
+        Some((text, _)) => native::read(provider.native(), text),
         None => native::assemble(provider.native(), bytes),
     };
-    read.map_err(|error| format!("its answer {error}"))
+    let mut turn = read.map_err(|error| format!("its answer {error}"))?;
+    if let Some(stop) = tally.blocked.take() {
+        turn.cut = Some(format!("the provider blocks what it was asked (`{stop}`)"));
+        turn.stop = stop;
+    }
+    if turn.text.is_empty() && turn.calls.is_empty() {
+        turn.text = std::mem::take(&mut tally.refusal);
+    }
+    Ok(turn)
 }

@@ -134,8 +134,14 @@ impl Purse {
         spending: &Arc<Spending>,
     ) -> Self {
         let spending = Arc::clone(spending);
-        // What another currency spent cannot be counted in this one.
-        let mut before = Spent::nothing(spending.currency());
+        // What is of another currency cannot be counted in this one, and buys nothing.
+        let currency = spending.currency();
+        let counted = |money: Money| match money.currency() == currency {
+            true => money,
+            false => Money::zero(currency),
+        };
+        let budget = Budget { money: budget.money.map(counted), ..budget };
+        let mut before = Spent::nothing(currency);
         before.add(spent);
         let run = Arc::new(Mutex::new(Account::new(budget, before)));
         Self { run, tenant: tenant.into(), spending }

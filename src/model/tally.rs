@@ -20,6 +20,10 @@ pub(super) struct Tally {
     pub(super) output: Option<u64>,
     /// What the provider says of an error inside its answer.
     pub(super) error: Option<String>,
+    /// What a model says in place of an answer that it refuses.
+    pub(super) refusal: String,
+    /// Why the provider lets the model answer nothing.
+    pub(super) blocked: Option<String>,
     /// The parts of Gemini, and whether one is signed.
     parts: Vec<Value>,
     signed: bool,
@@ -35,6 +39,8 @@ impl Tally {
             input: None,
             output: None,
             error: None,
+            refusal: String::new(),
+            blocked: None,
             parts: Vec::new(),
             signed: false,
         }
@@ -89,6 +95,7 @@ impl Tally {
     /// Forgets what would be noted twice.
     pub(super) fn restart(&mut self) {
         self.parts.clear();
+        self.refusal.clear();
     }
 
     /// Notes what one event says, or a whole answer; the text in it.
@@ -116,6 +123,9 @@ impl Tally {
 
     fn chat(&mut self, event: &Value) -> String {
         self.count(event, &["/usage/prompt_tokens"], &["/usage/completion_tokens"]);
+        for place in ["/choices/0/delta/refusal", "/choices/0/message/refusal"] {
+            self.refusal.push_str(&text(event, place));
+        }
         text(event, "/choices/0/delta/content")
     }
 
@@ -135,6 +145,8 @@ impl Tally {
     fn gemini(&mut self, event: &Value) -> String {
         let written = ["/usageMetadata/candidatesTokenCount", "/usageMetadata/thoughtsTokenCount"];
         self.count(event, &["/usageMetadata/promptTokenCount"], &written);
+        let blocked = event.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
+        self.blocked = blocked.map(str::to_owned).or_else(|| self.blocked.take());
         let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
         let mut said = String::new();
         for part in parts.into_iter().flatten() {

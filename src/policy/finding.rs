@@ -82,6 +82,7 @@ impl Finding {
             Some("sandbox" | "seccomp") => "profile",
             Some("openapi") => "document",
             Some("memory") => "collection",
+            Some("agents") => "agent",
             _ => "manifest",
         };
         let severity = if problem.fatal { Severity::Error } else { Severity::Warning };

@@ -9,6 +9,7 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
+use super::agent::fits;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Action, Event, Observation, Resumed, Waiting, Wanted};
@@ -217,8 +218,10 @@ impl Drive {
     /// The call as the pipeline takes it.
     fn wish(&self, errand: &Errand, one: &Open, action: &Action) -> Call {
         let fresh = Call::new(name(&action.tool), action.arguments.as_str());
-        let taint = self.log.story(|story| story.taint(&errand.task));
+        let mut taint = self.log.story(|story| story.taint(&errand.task));
+        taint.extend(&self.brought);
         let Wanted { fault, is_cut, .. } = &one.wanted;
+        let why = fault.clone().or_else(|| self.outside(errand, one, action));
         Call {
             id: CallId::parse(&action.call_id).unwrap_or_else(CallId::generate),
             dialect: one.dialect,
@@ -232,10 +235,21 @@ impl Drive {
             full: errand.task == rules::TASK,
             deadline: Some(self.end()),
             proof: self.visitor.proof.clone(),
-            withheld: fault.as_ref().map(|why| Withheld { is_cut: *is_cut, why: why.clone() }),
+            withheld: why.map(|why| Withheld { is_cut: *is_cut, why }),
             taint,
             ..fresh
         }
+    }
+
+    /// Why a call of a tool may not run that its caller may use and its agent may not. It is sent all the
+    /// same, so that the ledger has it.
+    fn outside(&self, errand: &Errand, one: &Open, action: &Action) -> Option<String> {
+        let patterns = errand.tools.as_ref()?;
+        let caller = &self.visitor.caller;
+        let tool = self.inner.pipeline.tool(&action.tool, one.dialect, caller)?;
+        let own = patterns.iter().any(|pattern| fits(pattern, &tool.name));
+        let name = &tool.name;
+        (!own).then(|| format!("this agent has no tool `{name}`: use those that are offered"))
     }
 
     /// Makes a reply an observation, and evidence where its tool gave something.

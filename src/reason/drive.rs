@@ -1,6 +1,7 @@
 //! The executor of one run, from its start or from wherever its events end, to its end: routes the
 //! question, has it worked on, and writes the end down. There is one for a run.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::going::Going;
 use super::log::Log;
 use super::proof::Proof;
 use super::{Error, Inner, Visitor, life};
+use crate::call::Taint;
 use crate::model::{self, Budget, Money, Purse};
 use crate::{evidence, mask};
 
@@ -42,6 +44,8 @@ pub(super) struct Drive {
     pub(super) purse: Purse,
     /// Summaries of the runs that it follows up, latest first.
     pub(super) earlier: Vec<evidence::Summary>,
+    /// What those runs have read; it taints this one too.
+    pub(super) brought: BTreeSet<Taint>,
     proof: Mutex<Proof>,
     /// When its time is over.
     end: Mutex<Instant>,
@@ -95,12 +99,13 @@ impl Drive {
         let (started, total, active) =
             log.story(|story| (story.started.clone(), story.total.clone(), story.active));
         let visitor = Visitor { caller: life::owner(&started), proof: started.proof.clone() };
+        let brought = inner.brought(&started).await;
         let purse = inner.purse(&started, &total);
         let wall = started.limits.wall().unwrap_or(inner.config.wall);
         let end = Instant::now() + wall.saturating_sub(active);
         let inner = Arc::clone(inner);
         let (proof, end) = (Mutex::new(proof), Mutex::new(end));
-        Ok(Self { inner, log, going, visitor, question, purse, earlier, proof, end })
+        Ok(Self { inner, log, going, visitor, question, purse, earlier, brought, proof, end })
     }
 
     /// From the question to the end.

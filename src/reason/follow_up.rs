@@ -1,11 +1,16 @@
 //! What earlier runs leave for the next question: their summaries, at most three, in the prompt and for
 //! the rules, so that a question such as "and if it were 8,000?" is decided again and not remembered.
 
+use std::collections::BTreeSet;
+
 use super::drive::Drive;
-use super::event::{Event, Kept};
+use super::event::{Event, Kept, Started};
 use super::{Inner, RunId};
+use crate::call::Taint;
 use crate::evidence::{Answer, Decision, Operand, Summary};
 
+/// How many earlier runs a run is told of.
+const EARLIER: usize = 3;
 /// Longest question of an earlier run in a prompt, in characters.
 const QUESTION: usize = 300;
 
@@ -40,6 +45,38 @@ impl Inner {
             Some(Event::Answer(answered)) => answered.follow_ups,
             _ => Vec::new(),
         }
+    }
+}
+
+impl Inner {
+    /// What the runs that a run follows up have read. What they left stands in its prompt, and so it is as
+    /// tainted as they are; where that cannot be told, as one that read what nobody searched.
+    pub(super) async fn brought(&self, started: &Started) -> BTreeSet<Taint> {
+        let (mut taint, mut previous) = (BTreeSet::new(), started.previous.clone());
+        for _ in 0..EARLIER {
+            let Some(run) = previous.take() else { break };
+            let ledger = self.pipeline.ledger();
+            match ledger.session(&started.caller, &started.tenant, run.as_str()).await {
+                Ok(session) => taint.extend(session.taint),
+                Err(error) => {
+                    tracing::warn!(%run, %error, "what an earlier run read cannot be told");
+                    taint.insert(Taint::Unsearched);
+                }
+            }
+            let events = self.store.whole(&run).await.unwrap_or_else(|error| {
+                tracing::warn!(%run, %error, "what an earlier run recalled cannot be told");
+                taint.insert(Taint::Unsearched);
+                Vec::new()
+            });
+            for kept in events {
+                match kept.event {
+                    Event::Recalled(recalled) => taint.extend(recalled.taint),
+                    Event::Started(earlier) => previous = earlier.previous,
+                    _ => {}
+                }
+            }
+        }
+        taint
     }
 }
 

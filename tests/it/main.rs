@@ -16,6 +16,7 @@ mod desk;
 mod dialects;
 mod engine;
 mod eval;
+mod evidence;
 mod files;
 mod http;
 mod identity;

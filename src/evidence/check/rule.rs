@@ -25,7 +25,7 @@ pub(super) fn vouches(trace: &Trace, operand: &Operand) -> Result<(), String> {
     }
     let unit = &operand.unit;
     let earlier = || {
-        let operands = trace.follow_ups.iter().flat_map(|summary| &summary.operands);
+        let operands = trace.earlier().flat_map(|summary| &summary.operands);
         let mut same = operands.filter(|one| one.name == *name);
         same.any(|one| one.value.unit() == Some(unit.as_str()))
     };

@@ -45,7 +45,7 @@ async fn retry_after_is_waited_for() {
     let busy = Act::Say(429, vec![("retry-after", "1".to_owned())], "{}".to_owned());
     let server = Server::start(vec![busy, say(&chat("4"))]).await;
     let said = ask(&one(&server, "openai", WHOLE), &question("2 + 2?")).await.unwrap();
-    assert!(said.tried[1].waited_ms >= 990, "{:?}", said.tried);
+    assert!(said.tried[1].waited_ms >= 1000, "{:?}", said.tried);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn the_deadline_ends_everything() {
     let by = Some(begun + Duration::from_secs(2));
     let failed =
         ask(&one(&server, "openai", ""), &Prompt { by, ..question("Hi") }).await.unwrap_err();
-    assert_eq!(outcomes(failed.tried()), ["only status"]);
+    assert!(matches!(&failed, Failed::Deadline { tried } if tried.len() == 1), "{failed}");
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
 

@@ -159,3 +159,28 @@ async fn a_run_that_goes_on_has_spent_what_it_had() {
     assert_eq!(run.left().tokens, Some(5));
     assert_eq!(limit(spend(&models, &run).await), Limit::RunTokens);
 }
+
+#[tokio::test]
+async fn a_budget_of_another_currency_buys_nothing() {
+    let server = Server::start(vec![say(&chat("4"))]).await;
+    let models = one(&server, "openai", PRICED);
+    let yen = Money::parse("100", "JPY".parse().unwrap()).unwrap();
+    let budget = Budget { tokens: None, money: Some(yen) };
+    let run = models.purse("acme", budget, Spent::default());
+    assert_eq!(limit(spend(&models, &run).await), Limit::RunMoney);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_asks_at_once_are_all_answered_and_all_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![say(&chat("4"))]).await;
+    let mut config = config(&[("only", &server, "openai", PRICED)]);
+    config.spending = Some(folder.path().join("spending"));
+    config.tenant = Allowance { tokens: Some(1_000_000), money: None };
+    let models = open(&config);
+    let asks = (0..200).map(|_| async { spend(&models, &free(&models)).await });
+    let answered = futures::future::join_all(asks).await;
+    assert_eq!(answered.iter().filter(|said| said.is_ok()).count(), 200);
+    drop((answered, models));
+    assert_eq!(free(&open(&config)).left().tokens, Some(1_000_000 - 200 * 15));
+}

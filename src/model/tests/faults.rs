@@ -109,3 +109,22 @@ async fn a_prompt_that_cannot_fit_is_not_sent() {
     assert_eq!(outcomes(failed.tried()), ["only too_long"]);
     assert!(server.asked().is_empty());
 }
+
+#[tokio::test]
+async fn what_a_provider_blocks_and_what_a_model_refuses_is_told() {
+    let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" }, "usageMetadata": {} });
+    for (act, keys) in
+        [(say(&blocked), WHOLE), (super::server::stream(std::slice::from_ref(&blocked)), "")]
+    {
+        let server = Server::start(vec![act]).await;
+        let said = ask(&one(&server, "gemini", keys), &question("Hi")).await.unwrap();
+        assert_eq!((said.text.as_str(), said.stop.as_str()), ("", "SAFETY"));
+        assert!(said.cut.is_some_and(|why| why.contains("blocks")), "{keys}");
+    }
+    let mut refused = chat("");
+    refused["choices"][0]["message"] =
+        json!({ "role": "assistant", "content": null, "refusal": "I will not." });
+    let server = Server::start(vec![say(&refused)]).await;
+    let said = ask(&one(&server, "openai", WHOLE), &question("Hi")).await.unwrap();
+    assert_eq!(said.text, "I will not.");
+}

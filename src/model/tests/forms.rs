@@ -157,3 +157,18 @@ async fn strict_mode_binds_where_it_is_asked_for_and_its_nulls_are_taken_out() {
         (&json!(true), &json!(["answer", "unit"]))
     );
 }
+
+#[tokio::test]
+async fn a_provider_of_another_dialect_takes_over_with_its_own_schema_and_calls() {
+    let answer = json!({ "type": "message", "stop_reason": "tool_use", "content": [
+        { "type": "tool_use", "id": "t1", "name": "get_weather", "input": { "city": "Oslo" } }] });
+    let (first, second) =
+        (Server::start(vec![no_tools()]).await, Server::start(vec![say(&answer)]).await);
+    let models =
+        open(&config(&[("one", &first, "openai", WHOLE), ("two", &second, "anthropic", WHOLE)]));
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["one refused", "two ok"]);
+    assert_eq!((said.form, said.dialect), (Form::Native, crate::call::Dialect::Anthropic));
+    assert_eq!(said.calls[0].arguments, "{\"city\":\"Oslo\"}");
+    assert_eq!(second.bodies()[0]["tools"][0]["input_schema"]["required"], json!(["city"]));
+}

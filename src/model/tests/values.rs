@@ -145,3 +145,27 @@ fn a_url_gets_the_path_of_its_chat_where_it_has_none() {
         assert_eq!(models.lines["a"].outlet.shown(), shown, "{provider} {url}");
     }
 }
+
+#[test]
+fn the_keys_that_are_documented_are_real() {
+    let shipped = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/switchboard.toml"));
+    let (_, table) = shipped.split_once("# [models]\n").unwrap();
+    let (table, _) = table.split_once("[telemetry]").unwrap();
+    let lines = table.lines().filter_map(|line| line.strip_prefix("# "));
+    let is_key = |line: &str| {
+        let key = line.split_once(" = ").map(|(key, _)| key);
+        key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+    };
+    let lines: Vec<&str> = lines.filter(|line| line.starts_with('[') || is_key(line)).collect();
+    let text = lines.join("\n").replace("[models.", "[").replace("key_env", "# key_env");
+    let config: Config = toml::from_str(&text).unwrap();
+    assert_eq!((config.endpoints.len(), config.tenants.len(), config.roles.len()), (1, 1, 3));
+    let large = toml::to_string(&config.endpoints["large"]).unwrap();
+    let told = |key: &&str| lines.iter().any(|line| line.starts_with(&format!("{key} = ")));
+    let missing: Vec<&str> = large
+        .lines()
+        .filter_map(|line| line.split_once(" = ").map(|(key, _)| key))
+        .filter(|key| !told(key))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -136,9 +136,33 @@ pub(super) fn read(task: &Task, text: &str) -> Result<Report, Vec<Refusal>> {
             return Err(vec![Refusal::new(Reason::Unreadable, "", words)]);
         }
     };
+    let members = inside(members);
     let mut wrong = Vec::new();
     let report = members_of(&members, &mut wrong);
     if wrong.is_empty() { Ok(report) } else { Err(wrong) }
+}
+
+/// The report itself, where a model put the whole of it as JSON text into `answer`.
+fn inside(members: Map<String, Value>) -> Map<String, Value> {
+    if members.contains_key("messages") || members.contains_key("result") {
+        return members;
+    }
+    let answer = members.get("answer").and_then(Value::as_str);
+    let inner = answer.and_then(|answer| loosely(answer).ok()).map(|(inner, _)| inner);
+    match inner {
+        Some(Value::Object(mut inner)) if inner.contains_key("messages") => {
+            if let (Some(evidence), false) =
+                (members.get("evidence"), inner.contains_key("evidence"))
+            {
+                inner.insert("evidence".to_owned(), evidence.clone());
+            }
+            if let Some(text) = inner.shift_remove("text") {
+                inner.entry("answer").or_insert(text);
+            }
+            inner
+        }
+        _ => members,
+    }
 }
 
 fn members_of(members: &Map<String, Value>, wrong: &mut Vec<Refusal>) -> Report {

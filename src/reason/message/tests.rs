@@ -230,6 +230,11 @@ fn each_fault_of_a_report_has_its_code_and_its_place() {
     strict.task.output.schema = Some(json!({
         "type": "object", "required": ["total"], "properties": { "n": { "type": "string" } },
     }));
+    let mut rests_on_nothing = Desk::new();
+    rests_on_nothing.task.output =
+        Output { schema: Some(json!({ "type": "object" })), ..Output::default() };
+    let no_source = json!({ "answer": "done", "evidence": [], "result": {}, "messages": [] });
+    let foreign = json!({ "answer": "done", "evidence": ["E9"], "result": {}, "messages": [] });
     let mut bare = Desk::new();
     bare.task.output.scope.clear();
     let desk = Desk::new();
@@ -314,6 +319,8 @@ fn each_fault_of_a_report_has_its_code_and_its_place() {
             Reason::UnknownEvidence,
             "/messages/0/evidence",
         ),
+        (&rests_on_nothing, no_source, Reason::MissingSource, "/evidence"),
+        (&rests_on_nothing, foreign, Reason::UnknownEvidence, "/evidence/0"),
         (&bare, good(), Reason::MissingScope, "/messages/0/scope"),
         (
             &desk,
@@ -360,6 +367,19 @@ fn values_of_each_type_are_read_exactly() {
         let checked = checked.unwrap_or_else(|wrong| panic!("{claim} {value}: {wrong:?}"));
         assert_eq!(checked.messages[0].value.to_string(), told, "{claim} {value}");
     }
+}
+
+#[test]
+fn a_report_that_stands_as_text_in_the_answer_is_read() {
+    let desk = Desk::new();
+    let mut inner = good();
+    let text = inner.as_object_mut().unwrap().shift_remove("answer").unwrap();
+    inner["text"] = text;
+    inner.as_object_mut().unwrap().shift_remove("evidence");
+    let outer = json!({ "answer": inner.to_string(), "evidence": ["E1", "E2"] });
+    let checked = desk.check(&outer.to_string(), &[]).unwrap();
+    assert_eq!((checked.text.as_str(), checked.messages.len()), ("found", 1));
+    assert_eq!(checked.evidence, ["E1", "E2"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ const TOOLS: usize = 24;
 
 impl Plan {
     /// What the model is told: who there is, what a plan is, and what keeps one from being run.
-    pub fn instructions(staff: Staff<'_>) -> String {
+    pub(crate) fn instructions(staff: Staff<'_>) -> String {
         let Staff { agents, lead, .. } = staff;
         let team: Vec<String> = agents.team(lead).map(|one| introduce(one, staff)).collect();
         let claims: Vec<String> = lead
@@ -51,7 +51,7 @@ impl Plan {
     }
 
     /// What the model is told of a plan that was refused.
-    pub fn mend(refusals: &[Refusal]) -> String {
+    pub(crate) fn mend(refusals: &[Refusal]) -> String {
         format!(
             "The plan cannot be run. Each line is one fault, with its code, its place as a JSON Pointer \
              and how to mend it:\n{}\nWrite the whole plan again, with every fault mended.",
@@ -60,7 +60,7 @@ impl Plan {
     }
 
     /// JSON Schema of a plan of this orchestrator.
-    pub fn shape(staff: Staff<'_>) -> Value {
+    pub(crate) fn shape(staff: Staff<'_>) -> Value {
         let agents: Vec<&str> =
             staff.agents.team(staff.lead).map(|one| one.name.as_str()).collect();
         let text = json!({ "type": "string" });

@@ -153,8 +153,8 @@ fn origin(source: evidence::Source) -> (&'static str, String, String) {
         Source::Memory { evidence, collection } => ("memory", evidence, collection),
         Source::Tool { call_id, tool, .. } => ("tool", call_id, tool),
         Source::Rule { id, .. } => ("rule", id, String::new()),
-        Source::Message { from, id } => ("message", id, from),
         Source::Earlier { run } => ("earlier", run, String::new()),
+        Source::Message { from, id } => ("message", id, from),
         Source::Recall { .. } => ("recall", String::new(), String::new()),
     }
 }
