@@ -64,7 +64,9 @@ pub(super) async fn open(place: Place) -> Result<Runs, Error> {
     });
     inner.reload();
     let tending = Arc::clone(&inner);
-    inner.tasks.spawn(stop.run_until_cancelled_owned(async move { tending.tend().await }));
+    // It holds up no drain.
+    let closing = inner.closing.clone();
+    inner.tasks.spawn(closing.run_until_cancelled_owned(async move { tending.tend().await }));
     for (run, name, tenant) in inner.store.open_runs().await? {
         if let Err(error) = inner.go_on(&run).await {
             tracing::error!(%run, caller = name, tenant, %error, "a run cannot be gone on with");
