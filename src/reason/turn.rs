@@ -96,7 +96,11 @@ impl Drive {
     }
 
     /// What a question that no model answered comes to.
-    async fn unanswered(&self, errand: &Errand, failed: &Failed) -> Result<Outcome, Halt> {
+    pub(super) async fn unanswered(
+        &self,
+        errand: &Errand,
+        failed: &Failed,
+    ) -> Result<Outcome, Halt> {
         if !failed.tried().is_empty() {
             let spent = Spent { tried: failed.tried().to_vec(), ..Spent::default() };
             let thought = Thought { spent, ..Thought::default() };

@@ -53,15 +53,24 @@ fn crew(judged: bool, settle: &str) -> Crew {
     }
 }
 
-/// Evidence of both tasks: two figures, the second less trusted.
+/// Evidence of both tasks: two figures, the second less trusted; one of little confidence, and one of as
+/// little from the source of the first.
 fn grounds() -> Grounds {
+    let mut same = item("E4", 80, vec![fact("revenue", "100", "EUR")]);
+    same.source = item("E1", 80, Vec::new()).source;
     Grounds {
         items: vec![
             item("E1", 80, vec![fact("revenue", "100", "EUR"), fact("quarter", "2026-Q4", "")]),
             item("E2", 60, vec![fact("revenue", "130", "EUR"), fact("quarter", "2026-Q4", "")]),
             item("E3", 90, vec![fact("revenue", "100", "EUR"), fact("quarter", "2026-Q4", "")]),
+            same,
         ],
-        steps: vec![step("S1", "E1", 0.9), step("S2", "E2", 0.8), step("S3", "E3", 0.2)],
+        steps: vec![
+            step("S1", "E1", 0.9),
+            step("S2", "E2", 0.8),
+            step("S3", "E3", 0.2),
+            step("S4", "E4", 0.2),
+        ],
     }
 }
 
@@ -328,6 +337,12 @@ fn a_message_of_low_confidence_needs_one_that_says_the_same_or_a_judge() {
     trip.states("orders", "100", "E3");
     let messages: Vec<_> = trip.course.board().messages().cloned().collect();
     assert_eq!(messages[1].review.as_ref().unwrap().by, "history#1");
+    // Not by one that has it from the same source.
+    let mut trip = Trip::new(&forecast(), crew(false, ""));
+    trip.states("history", "100", "E1");
+    trip.states("orders", "100", "E4");
+    let again = trip.jobs.iter().find(|job| job.task == "orders").unwrap();
+    assert!(again.role.contains("LOW_CONFIDENCE"), "{}", again.role);
     // By nobody: refused, as there is no judge and nothing else.
     let mut trip = Trip::new(&forecast(), crew(false, "\"trust\""));
     trip.states("orders", "100", "E3");
