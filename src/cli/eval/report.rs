@@ -53,6 +53,8 @@ pub(super) struct CaseReport {
     pub(super) executed: usize,
     /// Questions to models.
     pub(super) asked: usize,
+    /// Answers of the script that nobody asked for.
+    pub(super) left: usize,
     /// Tokens of all models.
     pub(super) tokens: u64,
     /// Milliseconds.
@@ -143,7 +145,13 @@ impl fmt::Display for Report {
             for wrong in &case.wrong {
                 writeln!(f, "          {wrong}")?;
             }
-            writeln!(f, "          runs: {}", case.runs.join(", "))?;
+            writeln!(
+                f,
+                "          runs: {}; {} questions to models, {} answers left",
+                case.runs.join(", "),
+                case.asked,
+                case.left
+            )?;
         }
         writeln!(
             f,

@@ -203,7 +203,10 @@ impl Bed {
             report.take(number, &check::check(turn, &seen, judged));
             report.calls += seen.calls.len();
             report.executed += seen.calls.iter().filter(|ran| ran.executed).count();
-            report.asked += seen.heard.as_ref().map_or(0, |heard| heard.prompts.len());
+            if let Some(heard) = &seen.heard {
+                report.asked += heard.prompts.len();
+                report.left += heard.left;
+            }
             report.tokens += seen.tokens;
             report.millis += seen.millis;
             report.runs.push(seen.run.clone());

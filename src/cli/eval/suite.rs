@@ -20,8 +20,6 @@ use table::{CaseTable, SuiteTable, TurnTable};
 pub(super) struct Suite {
     /// Its name.
     pub(super) name: String,
-    /// The agent that answers; empty for the daemon's own.
-    pub(super) agent: String,
     /// Drafts of units that are there before the first case, with the file and line of each.
     pub(super) memory: Vec<(String, Value)>,
     /// Its cases, in their order.
@@ -98,7 +96,7 @@ fn finish(table: SuiteTable, folder: &Path) -> Result<Suite, String> {
     if let Some(stray) = recorded.iter().find(|line| !seen.contains(&line.case)) {
         return Err(format!("its transcript speaks of `{}`, which is no case of it", stray.case));
     }
-    Ok(Suite { name: table.suite, agent: table.agent, memory, cases })
+    Ok(Suite { name: table.suite, memory, cases })
 }
 
 /// Drafts of units in a file of JSON lines, as for an import.

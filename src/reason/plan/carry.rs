@@ -168,6 +168,7 @@ impl Drive {
             model: agent.model.clone(),
             shape: job.shape,
             steps: agent.limits.steps.unwrap_or(most).min(most),
+            budget: agent.budget.clone(),
             ..Errand::default()
         };
         let work = Box::pin(self.work(&errand));
