@@ -46,7 +46,7 @@ impl Course {
             if let Some((task, _)) = task
                 && let Some(held) = self.held.remove(task)
             {
-                self.held(&task.to_owned(), held);
+                self.held(task, held);
             }
         }
     }
