@@ -6,6 +6,9 @@ use jiff::tz::TimeZone;
 use super::read::{self, Expect, Unread};
 use super::value::Value;
 
+/// Longest name that is looked through, in characters.
+const NAME: usize = 64;
+
 /// A value in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spot {
@@ -29,7 +32,11 @@ pub(super) fn scan(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Vec<Spot
         let Some(rest) = text.get(start..) else { continue };
         let Some((found, length)) = read::lead(rest, expect, zone) else { continue };
         let spelled = rest.get(..length).unwrap_or_default();
-        if length == 0 || is_word(spelled, &found) || !ends_well(text, start + length) {
+        if is_word(spelled, &found) {
+            end = start + length;
+            continue;
+        }
+        if length == 0 || !ends_well(text, start + length) {
             continue;
         }
         end = start + length;
@@ -48,12 +55,11 @@ pub(super) fn holds(text: &str, spelled: &str, zone: &TimeZone) -> bool {
     let spots = scan(&text, &Expect::default(), zone);
     text.match_indices(spelled).any(|(start, _)| {
         let end = start + spelled.len();
-        let cuts = |spot: &Spot| {
-            let is_apart = spot.end <= start || end <= spot.start;
-            let is_inside = start <= spot.start && spot.end <= end;
-            !is_apart && !is_inside
-        };
-        is_border(&text, start) && ends_well(&text, end) && !spots.iter().any(cuts)
+        // They stand in order, so that only those in question are looked at.
+        let first = spots.partition_point(|spot| spot.end <= start);
+        let mut near = spots.iter().skip(first).take_while(|spot| spot.start < end);
+        let is_whole = near.all(|spot| start <= spot.start && spot.end <= end);
+        is_whole && is_border(&text, start) && ends_well(&text, end)
     })
 }
 
@@ -87,7 +93,7 @@ fn is_border(text: &str, start: usize) -> bool {
 /// Whether a text ends inside of a name: letters or digits, dots and hyphens, with a letter in it.
 fn in_name(before: &str) -> bool {
     let name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '#');
-    let mut run = before.chars().rev().take_while(name).peekable();
+    let mut run = before.chars().rev().take(NAME).take_while(name).peekable();
     match run.peek() {
         Some(c) if c.is_ascii_alphanumeric() => true,
         Some('.') => false,

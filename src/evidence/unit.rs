@@ -312,6 +312,34 @@ pub(super) fn all() -> impl Iterator<Item = &'static Unit> {
     UNITS.iter()
 }
 
+impl Unit {
+    /// Its name in a sentence, behind this number.
+    pub(super) fn spoken(&self, number: Decimal, is_chinese: bool) -> String {
+        const WORDS: [(&str, &str); 12] = [
+            ("d", "day"),
+            ("wk", "week"),
+            ("month", "month"),
+            ("quarter", "quarter"),
+            ("year", "year"),
+            ("workday", "working day"),
+            ("h", "hour"),
+            ("min", "minute"),
+            ("pcs", "piece"),
+            ("times", "time"),
+            ("cases", "case"),
+            ("persons", "person"),
+        ];
+        let chinese = self.names.iter().find(|name| !name.is_ascii()).filter(|_| is_chinese);
+        let word = WORDS.iter().find(|(symbol, _)| *symbol == self.symbol);
+        match (chinese, word) {
+            (Some(name), _) => (*name).to_owned(),
+            (None, Some((_, word))) if number == Decimal::ONE => (*word).to_owned(),
+            (None, Some((_, word))) => format!("{word}s"),
+            (None, None) => self.symbol.to_owned(),
+        }
+    }
+}
+
 // === exact arithmetic ===
 
 /// A product without rounding.

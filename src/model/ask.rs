@@ -46,7 +46,8 @@ struct Turn<'a> {
     manner: Manner,
     /// Attempts that failed with something that may pass.
     failed: u32,
-    /// When it may be asked.
+    /// Since when it waits, and until when.
+    since: Instant,
     at: Instant,
 }
 
@@ -59,7 +60,13 @@ impl Question<'_> {
         let mut queue: VecDeque<Turn<'_>> = awake
             .into_iter()
             .chain(resting)
-            .map(|line| Turn { line, manner: line.manner(self.prompt), failed: 0, at: now })
+            .map(|line| Turn {
+                line,
+                manner: line.manner(self.prompt),
+                failed: 0,
+                since: now,
+                at: now,
+            })
             .collect();
         while let Some(turn) = queue.pop_front() {
             if self.is_over(turn.at) {
@@ -68,9 +75,9 @@ impl Question<'_> {
             if self.tried.len() >= MOST_ATTEMPTS {
                 break;
             }
-            let began = Instant::now();
             sleep_until(turn.at).await;
-            let waited = began.elapsed();
+            // One that stood behind others did not wait for its own sake.
+            let waited = if turn.at > turn.since { turn.since.elapsed() } else { Duration::ZERO };
             match self.once(&turn, waited).await {
                 Ok(said) => return Ok(said),
                 Err(miss) => self.next(turn, &miss, &mut queue).await,
@@ -192,6 +199,7 @@ impl Question<'_> {
                 // Another form waits for those that may take the first one; a detail does not.
                 let is_detail = manner.form == turn.manner.form;
                 turn.manner = manner;
+                turn.since = turn.at;
                 if is_detail { queue.push_front(turn) } else { queue.push_back(turn) }
             }
             return;
@@ -206,7 +214,8 @@ impl Question<'_> {
         let again = miss.passing && turn.failed < turn.line.endpoint.retries && wait <= most;
         if again {
             turn.failed += 1;
-            turn.at = Instant::now() + wait;
+            turn.since = Instant::now();
+            turn.at = turn.since + wait;
             queue.push_front(turn);
         } else if failed && !self.is_over(Instant::now()) {
             turn.line.rest(miss.retry_after);

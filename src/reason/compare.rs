@@ -8,7 +8,7 @@ use super::act::refused;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Event, Observation, Wanted};
-use crate::evidence::{Label, Operator, Pick};
+use crate::evidence::{self, Label, Operator, Pick, Step};
 
 /// What a model is told of it.
 pub(super) const DESCRIPTION: &str = "Compares two values that stand in evidence: numbers with units or currencies, dates, sets, \
@@ -63,7 +63,7 @@ impl Drive {
                 drop(self.proof().fresh(vec![grown]));
                 let told = json!({
                     "evidence": step.id, "status": "success",
-                    "data": { "holds": step.result, "text": step.text },
+                    "data": { "holds": holds(&step), "text": step.text },
                 });
                 (String::new(), told, Some(step))
             }
@@ -79,6 +79,14 @@ impl Drive {
             ..Observation::default()
         };
         self.add(&errand.task, Event::Observation(Box::new(observation))).await
+    }
+}
+
+/// Whether a comparison holds, in the plain form that a model expects.
+fn holds(step: &Step) -> Value {
+    match step.result {
+        Some(evidence::Value::Bool { holds }) => holds.into(),
+        _ => Value::Null,
     }
 }
 

@@ -75,6 +75,11 @@ impl Going {
         all.iter().filter(|one| one.seq > after && one.seq <= last).cloned().collect()
     }
 
+    /// Place of the last one that is in the file.
+    pub(super) fn last(&self) -> u64 {
+        *self.kept.borrow()
+    }
+
     /// Waits for one behind `after`; false when none comes any more.
     pub(super) async fn more(&self, after: u64) -> bool {
         let (mut kept, mut done) = (self.kept.subscribe(), self.done.subscribe());

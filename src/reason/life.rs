@@ -63,8 +63,9 @@ pub(super) async fn open(place: Place) -> Result<Runs, Error> {
         closing: stop.child_token(),
     });
     inner.reload();
-    let tending = Arc::clone(&inner);
-    inner.tasks.spawn(stop.run_until_cancelled_owned(async move { tending.tend().await }));
+    let (tending, closing) = (Arc::clone(&inner), inner.closing.clone());
+    // A drain waits for these tasks, and begins with the closing of runs.
+    inner.tasks.spawn(closing.run_until_cancelled_owned(async move { tending.tend().await }));
     for (run, name, tenant) in inner.store.open_runs().await? {
         if let Err(error) = inner.go_on(&run).await {
             tracing::error!(%run, caller = name, tenant, %error, "a run cannot be gone on with");

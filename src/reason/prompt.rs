@@ -10,6 +10,7 @@ use super::output;
 use super::state::{Exchange, Thread};
 use super::tools::{Own, Toolset};
 use super::worked;
+use crate::call::Dialect;
 use crate::model::{Forms, Prompt, Turn};
 use crate::native::Told;
 use crate::tokens;
@@ -93,7 +94,7 @@ pub(super) fn of(
     let offers = if last { Vec::new() } else { tools.offers.clone() };
     if last && !errand.free {
         system.push_str(LAST);
-    } else if let Some(example) = worked::example(tools, drive.speaks(errand)) {
+    } else if let Some(example) = worked::example(tools, drive.manner(errand)) {
         system.push_str(&format!("\n\n{example}"));
     }
     let opening = opening(errand, thread.recalled.as_ref());
@@ -226,9 +227,14 @@ impl Drive {
         self.window(errand) * RECALLED / 100
     }
 
-    /// Whether the model of an errand writes its calls into its text.
-    fn speaks(&self, errand: &Errand) -> bool {
-        let endpoint = errand.endpoint(&self.inner.models);
-        endpoint.is_some_and(|one| !matches!(one.form, Forms::Auto | Forms::Native))
+    /// Whether the model of an errand writes its calls into its text, and in whose terms it knows tools.
+    fn manner(&self, errand: &Errand) -> (bool, Dialect) {
+        match errand.endpoint(&self.inner.models) {
+            Some(one) => (
+                !matches!(one.form, Forms::Auto | Forms::Native),
+                one.dialect.unwrap_or_else(|| one.provider.dialect()),
+            ),
+            None => (false, Dialect::Plain),
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::event::{Event, Observation, Recalled, Wanted};
 use super::observe;
 use super::output;
 use crate::call::{Code, Taint};
-use crate::evidence::{Fact, Found, Item, Source, Step};
+use crate::evidence::{Fact, Found, Source, Step};
 use crate::memory::context::{Detail, Material};
 use crate::memory::guard;
 use crate::memory::{
@@ -250,12 +250,4 @@ fn taint(hit: &Recollection, enveloped: bool) -> BTreeSet<Taint> {
         taint.insert(Taint::Flagged);
     }
     taint
-}
-
-/// The units among some evidence.
-pub(super) fn units(items: &[Item]) -> impl Iterator<Item = &str> {
-    items.iter().filter_map(|item| match &item.source {
-        Source::Memory { evidence, .. } => Some(evidence.as_str()),
-        _ => None,
-    })
 }

@@ -77,6 +77,13 @@ impl Thread {
         u32::try_from(self.turns.iter().rev().take_while(bad).count()).unwrap_or(u32::MAX)
     }
 
+    /// How often it was asked again before its last turn, of which nothing was said yet.
+    pub(super) fn asked_again(&self) -> u32 {
+        let bad = |turn: &&Exchange| turn.rejected.is_some() && turn.noted.is_none();
+        let before = self.turns.iter().rev().skip(1);
+        u32::try_from(before.take_while(bad).count()).unwrap_or(u32::MAX)
+    }
+
     fn progress(&mut self, place: usize) -> Option<&mut Progress> {
         self.turns.last_mut()?.calls.get_mut(place)
     }

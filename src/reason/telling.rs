@@ -56,29 +56,36 @@ impl Follower {
                 return Ok(None);
             }
             match self.inner.at_work(&self.visitor, &self.run) {
-                Some(going) => self.watch(&going).await,
+                Some(going) => self.watch(&going).await?,
                 None => self.read().await?,
             }
         }
     }
 
     /// Takes what there is of a run that is worked on, once there is any.
-    async fn watch(&mut self, going: &Going) {
-        self.met = true;
+    async fn watch(&mut self, going: &Going) -> Result<(), Error> {
+        self.meet(going.last())?;
         // Without more the executor has ended, and the file has all.
         if going.more(self.after).await {
             self.ready.extend(going.behind(self.after));
         }
+        Ok(())
+    }
+
+    /// Refuses, the first time, to begin behind the last event.
+    fn meet(&mut self, last: u64) -> Result<(), Error> {
+        if !self.met && self.after > last {
+            let reason = format!("is {}, and the last event is {last}", self.after);
+            return Err(Error::Argument { field: "after", reason });
+        }
+        self.met = true;
+        Ok(())
     }
 
     /// Takes what the file has of a run that nobody works on.
     async fn read(&mut self) -> Result<(), Error> {
         let now = self.inner.store.summary(&self.visitor.caller, &self.run).await?;
-        if !self.met && self.after > now.last_seq {
-            let reason = format!("is {}, and the last event is {}", self.after, now.last_seq);
-            return Err(Error::Argument { field: "after", reason });
-        }
-        self.met = true;
+        self.meet(now.last_seq)?;
         let page = self.inner.store.events(&self.run, self.after).await?;
         if page.is_empty() {
             if !now.state.is_end() {

@@ -96,7 +96,11 @@ impl Drive {
     }
 
     /// What a question that no model answered comes to.
-    async fn unanswered(&self, errand: &Errand, failed: &Failed) -> Result<Outcome, Halt> {
+    pub(super) async fn unanswered(
+        &self,
+        errand: &Errand,
+        failed: &Failed,
+    ) -> Result<Outcome, Halt> {
         if !failed.tried().is_empty() {
             let spent = Spent { tried: failed.tried().to_vec(), ..Spent::default() };
             let thought = Thought { spent, ..Thought::default() };
@@ -121,7 +125,9 @@ impl Drive {
 
     /// Tells the model what could not be read; the third time that is an observation, and a new step.
     async fn reject(&self, errand: &Errand, reasons: Vec<String>) -> Result<(), Halt> {
-        let before = self.log.story(|story| story.retries(&errand.task));
+        let before = self.log.story(|story| {
+            story.with(&errand.task, |thread| thread.map_or(0, super::state::Thread::asked_again))
+        });
         let rejected =
             Rejected { what: "output".to_owned(), attempt: before + 1, reasons: reasons.clone() };
         self.add(&errand.task, Event::Rejected(rejected)).await?;

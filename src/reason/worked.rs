@@ -7,23 +7,27 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::tools::Toolset;
-use crate::catalog::Tool;
+use crate::call::Dialect;
+use crate::catalog::{Tool, exported_name};
 
 /// Longest example of a value, in characters.
 const VALUE: usize = 40;
 /// Most arguments of a call in it.
 const ARGUMENTS: usize = 4;
 
-/// An example; `spoken` where the model writes calls into its text. `None` without tools.
-pub(super) fn example(tools: &Toolset, spoken: bool) -> Option<String> {
+/// How a model calls: whether into its text, and in whose terms it knows tools.
+type Manner = (bool, Dialect);
+
+/// An example in the manner of a model. `None` without tools.
+pub(super) fn example(tools: &Toolset, manner: Manner) -> Option<String> {
     let (first, second) = pair(&tools.tools)?;
     let given = json!({ "value": "R-1" });
     let mut lines = vec!["Example of the form only; its names and values are made up:".to_owned()];
-    lines.push(call(first, &arguments(first, None), spoken));
+    lines.push(call(first, &arguments(first, None), manner));
     lines.push(told("E1", &given));
     let last = match second {
         Some(second) => {
-            lines.push(call(second, &arguments(second, Some("R-1")), spoken));
+            lines.push(call(second, &arguments(second, Some("R-1")), manner));
             lines.push(told("E2", &json!({ "state": "ready" })));
             json!({ "final": { "answer": "R-1 is ready [E2]", "evidence": ["E1", "E2"] } })
         }
@@ -96,13 +100,14 @@ fn sample(schema: &Value) -> Value {
     }
 }
 
-fn call(tool: &Tool, arguments: &Value, spoken: bool) -> String {
+fn call(tool: &Tool, arguments: &Value, (spoken, dialect): Manner) -> String {
+    let name = exported_name(&tool.name, dialect);
     match spoken {
         true => {
-            let call = json!({ "tool_call": { "name": tool.name, "arguments": arguments } });
+            let call = json!({ "tool_call": { "name": name, "arguments": arguments } });
             format!("you: {call}")
         }
-        false => format!("you call `{}` with {arguments}", tool.name),
+        false => format!("you call `{name}` with {arguments}"),
     }
 }
 

@@ -245,7 +245,8 @@ fn stated(trace: &Trace, answer: &Answer, zone: &TimeZone) -> (Vec<Value>, Vec<S
         .collect();
     let mut texts = Vec::new();
     for item in items {
-        let text = read::normal(item.text.get(..TEXT).unwrap_or(&item.text));
+        let text =
+            read::normal(item.text.get(..item.text.floor_char_boundary(TEXT)).unwrap_or_default());
         let machine = matches!(item.source, Source::Tool { .. } | Source::Rule { .. });
         let expect = Expect { machine, ..Expect::default() };
         values.extend(

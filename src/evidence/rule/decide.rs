@@ -10,6 +10,7 @@ use super::plan::{Decided, Plan, Stuck};
 use crate::evidence::builder::{Builder, Grown};
 use crate::evidence::draft::{Claim, Draft};
 use crate::evidence::trace::{Combine, Label, Operand};
+use crate::evidence::unit;
 use crate::evidence::value::Value;
 
 impl Plan {
@@ -62,7 +63,14 @@ impl Plan {
             let zone = builder.zone().clone();
             return Some(builder.trace().as_of.to_zoned_datetime(zone).date().to_string());
         }
-        self.known.get(name).map(|operand| operand.value.to_string())
+        let is_chinese = fact::is_chinese(&builder.trace().question);
+        self.known.get(name).map(|operand| match &operand.value {
+            Value::Quantity { number, unit } => {
+                let name = unit::find(unit).map(|unit| unit.spoken(*number, is_chinese));
+                format!("{number} {}", name.as_ref().unwrap_or(unit))
+            }
+            value => value.to_string(),
+        })
     }
 
     /// The facts that are known, by name.

@@ -211,11 +211,15 @@ fn plain(value: &Value) -> Json {
     }
 }
 
+/// Whether a question is in Chinese.
+pub(super) fn is_chinese(question: &str) -> bool {
+    question.chars().any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'))
+}
+
 impl Outcome {
     /// Its words in the language of a question.
     pub(super) fn words(&self, question: &str) -> &str {
-        let chinese = question.chars().any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'));
-        let (first, second) = if chinese { ("zh", "en") } else { ("en", "zh") };
+        let (first, second) = if is_chinese(question) { ("zh", "en") } else { ("en", "zh") };
         let found = self.answer.get(first).or_else(|| self.answer.get(second));
         found.map_or("", String::as_str)
     }

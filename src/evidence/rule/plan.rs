@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::fact;
 use super::{Fact, Loaded, Origin, Take};
-use crate::evidence::builder::{Builder, Grown, Pick};
+use crate::evidence::builder::{AS_OF, Builder, Grown, Pick};
 use crate::evidence::draft::Draft;
 use crate::evidence::follow::Given;
 use crate::evidence::read::Unread;
@@ -133,6 +133,12 @@ impl Plan {
         given: &BTreeMap<String, Given>,
         at: Timestamp,
     ) -> Result<(Self, Vec<Grown>), Stuck> {
+        let as_of = builder.trace().as_of;
+        if !rule.holds_at(as_of) {
+            let why = format!("it is not in force at {as_of}: ask for a date on which it is");
+            let (rule, fact) = (rule.rule.id.clone(), AS_OF.to_owned());
+            return Err(Stuck::Missing { rule, fact, why });
+        }
         let mut grown = vec![builder.found(rule.evidence(), at)];
         let label = grown.first().map_or_else(Label::question, |one| one.label().clone());
         let mut plan = Self { rule, known: BTreeMap::new(), label };
@@ -148,7 +154,7 @@ impl Plan {
                         (Label::question(), spelled)
                     }
                 },
-                Origin::AsOf => (Label::question(), crate::evidence::builder::AS_OF.to_owned()),
+                Origin::AsOf => (Label::question(), AS_OF.to_owned()),
                 Origin::Rule => (plan.label.clone(), format!("value.{name}")),
                 Origin::Memory | Origin::Tool | Origin::Derived => continue,
             };

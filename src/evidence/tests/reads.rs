@@ -182,3 +182,14 @@ fn a_spelling_stands_in_a_text_only_whole() {
         assert_eq!(holds(text, spelled, &TimeZone::UTC), wanted, "{spelled} in {text}");
     }
 }
+
+#[test]
+fn long_texts_are_scanned_through() {
+    // A square of the length would take minutes here.
+    for part in ["1-", "1 ", "1,", "一", "十", "A1.", "2026-", "$", "one "] {
+        let text = part.repeat(20_000);
+        assert!(!holds(&text, "7 kg", &TimeZone::UTC));
+        let spots = scan(&text, &Expect::default(), &TimeZone::UTC);
+        assert!(spots.windows(2).all(|two| two[0].end <= two[1].start), "{part}");
+    }
+}

@@ -28,10 +28,10 @@ fn the_shipped_rules_decide_without_a_model() {
     assert!(words(&transfer).contains("15000 EUR") && words(&transfer).contains("10000 EUR"));
     let complaints = made::complaints();
     assert_eq!(decision(&complaints).value, "known");
-    assert_eq!(words(&complaints), "有：批次 B-0413 已有 2 cases 记录。");
+    assert_eq!(words(&complaints), "有：批次 B-0413 已有 2 起记录。");
     let returned = made::returned();
     assert_eq!(decision(&returned).value, "returnable");
-    assert!(words(&returned).contains("21 d"), "{}", words(&returned));
+    assert!(words(&returned).contains("21 days before 2026-11-30"), "{}", words(&returned));
     for trace in [transfer, complaints, returned] {
         assert_eq!(check(&trace), Vec::new());
         assert_eq!(rule_refusals(&trace, &made::rules()), Vec::new());
@@ -52,6 +52,8 @@ fn a_dated_rule_is_picked_by_the_date_asked_about() {
     let trace = by_rule(opening, &old, &BTreeMap::new(), (&[], &Json::Null));
     assert_eq!(decision(&trace).value, "single_approval");
     assert_eq!(check(&trace), Vec::new());
+    let late = Plan::begin(old, &mut builder(question), &BTreeMap::new(), now());
+    assert!(matches!(late, Err(Stuck::Missing { fact, .. }) if fact == "as_of"));
     let before = rules.pick(question, time("2024-06-01T00:00:00Z"));
     assert!(matches!(before, Err(Unfit::NotInForce { .. })));
     assert_eq!(

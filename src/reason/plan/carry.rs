@@ -58,7 +58,9 @@ impl Drive {
         let mut costs: BTreeMap<String, Spent> = BTreeMap::new();
         loop {
             self.open()?;
-            for one in course.moves() {
+            let moves = course.moves();
+            let is_idle = moves.is_empty();
+            for one in moves {
                 match one {
                     Move::Keep(task, note) => self.keep(&task, note).await?,
                     Move::Rule(ruling) => {
@@ -80,7 +82,7 @@ impl Drive {
                         course.judged(&case, said.as_deref().map_err(Clone::clone));
                     }
                 },
-                None if course.is_over() => return Ok(()),
+                None if is_idle || course.is_over() => return Ok(()),
                 // Moves that only keep something lead to others.
                 None => course.see(self.grounds()),
             }

@@ -3,9 +3,10 @@
 
 use super::course::Crew;
 use super::{AGAIN, Board, Note, Plan, Staff};
+use crate::mask;
 use crate::model::{Failed, Prompt, Role, Said, Turn, Who};
 use crate::reason::drive::{Drive, Halt};
-use crate::reason::errand::Outcome;
+use crate::reason::errand::{Errand, Outcome};
 use crate::reason::event::{Event, Kept, Planned, Spent};
 
 /// Longest text of a plan that the record repeats, in characters.
@@ -79,8 +80,8 @@ impl Drive {
             let said = match self.put(crew.lead.model(), &prompt).await? {
                 Ok(said) => said,
                 Err(failed) => {
-                    let why = format!("no plan was made: {failed}");
-                    return Ok(Err(Box::new(self.at_limit("model", "MODEL_FAILED", &why))));
+                    let outcome = self.unanswered(&Errand::default(), &failed).await?;
+                    return Ok(Err(Box::new(outcome)));
                 }
             };
             attempts += 1;
@@ -97,6 +98,8 @@ impl Drive {
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
             let spent = Some(Spent::of(&said));
             let text = plan.to_string();
+            // Kept as the question is: without what is sensitive.
+            let plan = serde_json::from_str(&mask::json(&text)).unwrap_or(plan);
             self.add("", Event::Planned(Planned { plan, refusals: reasons, spent })).await?;
             match read {
                 Ok(plan) if refusals.is_empty() => return Ok(Ok(plan)),

@@ -66,7 +66,7 @@ const POLICIES: &str = r#"
 @id("loop-all")
 @owner("tests")
 permit (principal, action, resource)
-unless { action in Switchboard::Action::"outbound" || (action in Switchboard::Action::"write" && context.session.taint.contains("outside")) };
+unless { action in Switchboard::Action::"risk:outbound" || (action in Switchboard::Action::"risk:write" && context.session.taint.contains("outside")) };
 
 @id("loop-attended")
 @owner("tests")
@@ -227,7 +227,6 @@ fn message(says: &Says) -> Value {
 
 /// Everything of one daemon.
 pub(super) struct Bench {
-    pub(super) home: PathBuf,
     pub(super) runs: Runs,
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) stop: CancellationToken,
@@ -302,6 +301,9 @@ impl Bench {
         let approvals = Approvals::open(&queue, &tasks, &stop).unwrap();
         let admission = Admission::new(admission::Config::default()).unwrap();
         let sandbox = Sandbox::start(boxes, tasks.clone(), stop.clone()).await.unwrap();
+        let mut readiness = sandbox.readiness();
+        let ready = tokio::time::timeout(PATIENCE, readiness.wait_for(|now| now.ready));
+        ready.await.expect("no engine answers").unwrap();
         let replies = RepliesConfig::default();
         let kept = (approvals, ledger.clone());
         let pipeline =
@@ -325,7 +327,7 @@ impl Bench {
             stop: stop.clone(),
         });
         let runs = runs.await.unwrap();
-        Self { home, runs, pipeline, stop, tasks, sandbox, _folder: None }
+        Self { runs, pipeline, stop, tasks, sandbox, _folder: None }
     }
 
     /// Asks, and waits for the end.

@@ -9,7 +9,7 @@ use super::kit::{Bench, Model, Says, call, folder, kinds, last, seen, text, visi
 use crate::evidence;
 use crate::reason::event::{Event, Planned};
 use crate::reason::judge::{By, Ruling};
-use crate::reason::{Asked, Config, Kept};
+use crate::reason::{Asked, Config, Kept, Limits};
 
 const LEAD: &str = r#"
 name = "lead"
@@ -224,6 +224,18 @@ async fn a_plan_that_cannot_be_run_three_times_is_refused_in_the_stream() {
     assert!(failure.message.contains("UNREADABLE"), "{}", failure.message);
     assert_eq!((planned(&events).len(), model.count()), (3, 3));
     assert_eq!((failure.total.input, failure.total.output), (30, 15), "what it took is told");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_budget_no_plan_is_asked_for() {
+    let model = Model::new(Vec::new()).await;
+    let home = agents(2);
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let limits = Limits { tokens: Some(0), ..Limits::default() };
+    let events = bench.asks(Asked { limits, ..asked() }).await;
+    let Event::Failed(failure) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert_eq!((failure.code.as_str(), model.count()), ("BUDGET_EXHAUSTED", 0));
     bench.drain().await;
 }
 
