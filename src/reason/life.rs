@@ -269,13 +269,15 @@ impl Inner {
 
     /// Ends a run; false when it had ended.
     pub(super) async fn cancel(&self, visitor: &Visitor, run: &RunId) -> Result<bool, Error> {
-        if let Some(going) = self.at_work(visitor, run) {
+        let going = self.at_work(visitor, run);
+        if let Some(going) = &going {
             going.cancel.cancel();
             going.ended().await;
         }
         let now = self.store.summary(&visitor.caller, run).await?;
         match now.state {
-            State::Cancelled => Ok(true),
+            // One that nobody works on had ended before.
+            State::Cancelled => Ok(going.is_some()),
             state if state.is_end() => Ok(false),
             _ => Err(Error::Draining),
         }

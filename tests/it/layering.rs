@@ -195,11 +195,13 @@ fn every_code_stands_in_the_proto_file_and_the_other_way_round() {
 
 #[test]
 fn every_way_a_run_fails_is_told_in_the_proto_file() {
-    let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/switchboard/reason/v1/reason.proto");
+    let proto =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/switchboard/reason/v1/reason.proto");
     let text = std::fs::read_to_string(proto).unwrap();
     let (_, told) = text.split_once("// CODES of `failed`").unwrap();
     let (told, _) = told.split_once("syntax =").unwrap();
-    let is_code = |word: &&str| word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let is_code =
+        |word: &&str| word.len() > 3 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let listed: std::collections::BTreeSet<&str> =
         told.lines().filter_map(|line| line.split_whitespace().nth(1)).filter(is_code).collect();
     let mut used = std::collections::BTreeSet::new();
@@ -210,7 +212,8 @@ fn every_way_a_run_fails_is_told_in_the_proto_file() {
         }
         for start in ["at_limit(", "Failure { code: \""] {
             for (at, _) in text.match_indices(start) {
-                let call = &text[at..text[at..].find(['}', ';']).map_or(text.len(), |end| at + end)];
+                let call =
+                    &text[at..text[at..].find(['}', ';']).map_or(text.len(), |end| at + end)];
                 used.extend(call.split('"').filter(is_code));
             }
         }

@@ -53,11 +53,8 @@ fn models(config: &model::Config, checks: &mut Vec<Check>) {
             return checks.push(Check::bad("models", error.to_string(), mend));
         }
     };
-    let roles: Vec<String> = config
-        .roles
-        .iter()
-        .map(|(role, names)| format!("{role}: {}", names.join(", ")))
-        .collect();
+    let roles: Vec<String> =
+        config.roles.iter().map(|(role, names)| format!("{role}: {}", names.join(", "))).collect();
     checks.push(if models.serves(Role::Reasoner) {
         Check::good("models", roles.join("; "))
     } else {
@@ -67,13 +64,14 @@ fn models(config: &model::Config, checks: &mut Vec<Check>) {
     });
     for (name, endpoint) in &config.endpoints {
         checks.push(match &endpoint.key_file {
-            Some(path) => {
-                mode("model's key", path, 0o077, "put the key there, and chmod 600 it")
-            }
+            Some(path) => mode("model's key", path, 0o077, "put the key there, and chmod 600 it"),
             None => {
                 let key = endpoint.key_env.as_ref();
                 let key = key.map_or("no key".to_owned(), |key| format!("its key is in ${key}"));
-                Check::good("model", format!("{name}: {} at {}; {key}", endpoint.model, endpoint.url))
+                Check::good(
+                    "model",
+                    format!("{name}: {} at {}; {key}", endpoint.model, endpoint.url),
+                )
             }
         });
     }
@@ -90,15 +88,12 @@ fn agents(config: &Config, catalog: &Catalog, rules: &Rules, checks: &mut Vec<Ch
     let models: Vec<&str> =
         config.models.endpoints.keys().map(String::as_str).chain(roles).collect();
     let rules: Vec<&str> = rules.all().iter().map(|one| one.rule.id.as_str()).collect();
-    let around = Surroundings {
-        tools: &tools,
-        collections: &collections,
-        models: &models,
-        rules: &rules,
-    };
+    let around =
+        Surroundings { tools: &tools, collections: &collections, models: &models, rules: &rules };
     found("agents", &agents.lint(around), checks);
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-    let names = if names.is_empty() { "none beside the default one".to_owned() } else { names.join(", ") };
+    let names =
+        if names.is_empty() { "none beside the default one".to_owned() } else { names.join(", ") };
     checks.push(Check::good("agents", names));
 }
 

@@ -42,15 +42,26 @@ fn a_forbid_sees_agent_tools_models_and_roles() {
     let any = "principal, action, resource";
     let agent = "principal, action, resource == Switchboard::Agent::\"audit\"";
     let cases = [
-        (forbid(any, "when { context.models.contains(\"outside\") }"), crew("a", &[], &["outside"])),
+        (
+            forbid(any, "when { context.models.contains(\"outside\") }"),
+            crew("a", &[], &["outside"]),
+        ),
         (forbid(any, "when { context.tools.contains(\"*\") }"), crew("a", &["*"], &[])),
         (forbid(agent, ""), crew("audit", &[], &[])),
-        (forbid(any, "unless { principal in Switchboard::Role::\"analyst\" }"), crew("a", &[], &[])),
+        (
+            forbid(any, "unless { principal in Switchboard::Role::\"analyst\" }"),
+            crew("a", &[], &[]),
+        ),
     ];
     for (reasoners, denied) in &cases {
         let said = reasoners.decide(&caller("agent", &["clerk"]), denied);
-        assert_eq!((said.ruling, said.policies), (Ruling::Deny, vec!["no".to_owned()]), "{denied:?}");
-        let other = reasoners.decide(&caller("agent", &["analyst"]), &crew("b", &["x"], &["inside"]));
+        assert_eq!(
+            (said.ruling, said.policies),
+            (Ruling::Deny, vec!["no".to_owned()]),
+            "{denied:?}"
+        );
+        let other =
+            reasoners.decide(&caller("agent", &["analyst"]), &crew("b", &["x"], &["inside"]));
         assert_eq!(other.ruling, Ruling::Permit, "{denied:?}");
     }
 }

@@ -166,7 +166,12 @@ mod tests {
         };
         let wrong = asked(wire).unwrap_err();
         let named = [
-            "question", "agent", "conversation_id", "as_of", "collections", "previous_run_id",
+            "question",
+            "agent",
+            "conversation_id",
+            "as_of",
+            "collections",
+            "previous_run_id",
             "limits.money",
         ];
         assert_eq!(fields(&wrong), named);
@@ -177,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_is_one_and_one_that_is_not_set_is_none() {
-        let limits = proto::Limits { tokens: Some(0), money: Some("0".into()), ..Default::default() };
+        let limits =
+            proto::Limits { tokens: Some(0), money: Some("0".into()), ..Default::default() };
         let wire =
             proto::RunRequest { question: "q".into(), limits: Some(limits), ..Default::default() };
         let limits = asked(wire).unwrap().limits;

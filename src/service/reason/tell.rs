@@ -27,9 +27,12 @@ fn number(count: usize) -> u32 {
 }
 
 /// An event, and its JSON where that was asked for.
-pub(super) fn event(kept: Kept, with_json: bool) -> proto::RunEvent {
+pub(super) fn event(mut kept: Kept, with_json: bool) -> proto::RunEvent {
+    // The store has microseconds: an event is told alike before and after it is read from there.
+    kept.at = Timestamp::from_microsecond(kept.at.as_microsecond()).unwrap_or(kept.at);
     // What was read from the store as JSON can be written as such.
-    let json = if with_json { serde_json::to_string(&kept).unwrap_or_default() } else { String::new() };
+    let json =
+        if with_json { serde_json::to_string(&kept).unwrap_or_default() } else { String::new() };
     proto::RunEvent {
         seq: kept.seq,
         run_id: kept.run.to_string(),
@@ -192,10 +195,8 @@ fn step(step: &evidence::Step) -> proto::Evidence {
 
 fn partial(one: Partial) -> proto::Partial {
     let Partial { limit, partial, text, total } = one;
-    let known = |one: evidence::Known| proto::partial::Known {
-        label: one.id.to_string(),
-        text: one.text,
-    };
+    let known =
+        |one: evidence::Known| proto::partial::Known { label: one.id.to_string(), text: one.text };
     proto::Partial {
         limit,
         text,

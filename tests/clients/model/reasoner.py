@@ -26,6 +26,8 @@ def choice(body: dict[str, Any]) -> dict[str, Any]:
         if "rase note 7" in asked:
             return called("notes.erase", {"id": 7})
         return called("text.stats", {"text": "one two three"})
+    # Its orders speak of labels too, which stand for nothing.
+    asked = json.dumps([one for one in messages if one["role"] != "system"], ensure_ascii=False)
     label = max((int(found) for found in re.findall(r"E(\d{1,2})\b", asked)), default=1)
     message = {"role": "assistant", "content": f"It has 3 words [E{label}]."}
     return {"index": 0, "message": message, "finish_reason": "stop"}

@@ -72,9 +72,14 @@ pub(super) fn body(seen: &Seen, say: &Say) -> (&'static str, String) {
         Say::Calls(calls) => ("", calls.clone(), false),
         say => panic!("{say:?} is no right answer"),
     };
-    // Every provider but these takes dots in names of tools.
+    // As the tool was offered: not every provider takes dots in names.
+    let offered = seen.body["tools"].to_string();
+    let named = |name: String| match offered.contains(&format!("\"{name}\"")) {
+        true => name,
+        false => name.replace('.', "_dot_"),
+    };
     let calls: Vec<(String, Value)> =
-        calls.into_iter().map(|(name, value)| (name.replace('.', "_dot_"), value)).collect();
+        calls.into_iter().map(|(name, value)| (named(name), value)).collect();
     let streams = seen.body["stream"] == true || seen.head.contains("streamgeneratecontent");
     let tokens = (seen.shown().len() / 4, text.len() / 4 + 8 * calls.len() + 1);
     match seen.form {

@@ -49,15 +49,22 @@ async fn who_is_forbidden_starts_no_run_and_leaves_a_record() {
     let model = Model::start(|_| Say::text("Hello.")).await;
     let forbid = "@id(\"no-clerks\") @owner(\"tests\")\nforbid (principal, action, resource)\n\
                   when { principal.name == \"clerk\" && context.models.contains(\"main\") };\n";
-    let bed = Bed::chatting_with(model, "", |setup| setup.policy("reason/clerks.cedar", forbid)).await;
+    let bed =
+        Bed::chatting_with(model, "", |setup| setup.policy("reason/clerks.cedar", forbid)).await;
     let denied = bed.start("clerk", ask("Say hello.")).await.unwrap_err();
-    assert_eq!((denied.code(), reason(&denied).as_str()), (Code::PermissionDenied, "POLICY_DENIED"));
+    assert_eq!(
+        (denied.code(), reason(&denied).as_str()),
+        (Code::PermissionDenied, "POLICY_DENIED")
+    );
     assert!(denied.message().contains("no-clerks"), "{}", denied.message());
     bed::answer(&bed.run(ask("Say hello.")).await);
     assert_eq!(bed.model.asked(), 1);
     let records = bed.records("reason:run");
     let of = |who: &str| records.iter().find(|one| one["caller"] == who).unwrap();
-    assert_eq!((&of("clerk")["code"], &of("agent")["status"]), (&"POLICY_DENIED".into(), &"success".into()));
+    assert_eq!(
+        (&of("clerk")["code"], &of("agent")["status"]),
+        (&"POLICY_DENIED".into(), &"success".into())
+    );
     assert_eq!(of("clerk")["facts"]["decision"]["policies"][0], "no-clerks");
     let unknown = RunRequest { agent: "nobody".into(), ..ask("Say hello.") };
     let unknown = bed.start("agent", unknown).await.unwrap_err();
@@ -75,7 +82,10 @@ async fn every_wrong_field_is_named_and_nothing_is_started() {
         ..RunRequest::default()
     };
     let status = bed.start("agent", wrong).await.unwrap_err();
-    assert_eq!((status.code(), reason(&status).as_str()), (Code::InvalidArgument, "MALFORMED_REQUEST"));
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MALFORMED_REQUEST")
+    );
     let named = status.get_details_bad_request().unwrap().field_violations;
     let named: Vec<_> = named.into_iter().map(|one| one.field).collect();
     assert_eq!(named, ["question", "previous_run_id", "limits.money"]);
