@@ -76,7 +76,8 @@ pub struct Agent {
     /// `reasoner`.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it may spend in one task, within what its run may spend.
+    /// What it may spend in one task, within what its run may spend; looked at before each question to a
+    /// model, so that the last one can go beyond it.
     #[serde(default)]
     pub budget: Budget,
     /// Bounds of one task.

@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 
+use super::agent::Budget;
 use super::event::{Failure, Partial};
 use super::plan::who;
 use super::rules;
+use super::state::Thread;
 use crate::evidence;
-use crate::model::{Endpoint, Models, Who};
+use crate::model::{Currency, Endpoint, Models, Money, Who};
 
 /// What is to be found out, and with what.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,6 +40,8 @@ pub(super) struct Errand {
     pub(super) model: Option<String>,
     /// Questions to the model, at most.
     pub(super) steps: u32,
+    /// What it may spend itself, within what its run may.
+    pub(super) budget: Budget,
 }
 
 /// What came of an errand.
@@ -55,6 +59,19 @@ impl Errand {
     /// Whether it is a task of a plan.
     pub(super) fn is_task(&self) -> bool {
         !self.task.is_empty() && self.task != rules::TASK
+    }
+
+    /// Which part of its own budget the turns so far have used up.
+    pub(super) fn used_up(&self, thread: &Thread) -> Option<&'static str> {
+        let Budget { tokens, money } = &self.budget;
+        let spent = || thread.turns.iter().map(|turn| &turn.thought.spent);
+        let all = spent().map(|one| one.input.saturating_add(one.output));
+        if tokens.is_some_and(|tokens| all.fold(0, u64::saturating_add) >= tokens) {
+            return Some("tokens");
+        }
+        let read = |text: &str| Money::parse(text, Currency::default()).unwrap_or_default();
+        let all = spent().fold(Money::default(), |sum, one| sum.plus(read(&one.money)));
+        money.as_deref().is_some_and(|money| all >= read(money)).then_some("money")
     }
 
     /// Whom it asks.

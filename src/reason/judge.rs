@@ -19,9 +19,6 @@ use crate::evidence::{Fact, Label, Source, Value};
 pub(in crate::reason) use case::{Bench, contradictions, review};
 pub(in crate::reason) use ruling::{instructions, mend, nobody, question, read, settle, shape};
 
-/// Times that a judge is asked again after a ruling that does not hold.
-pub(crate) const AGAIN: u32 = 1;
-
 /// What a judge is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::schema::Error;
+
 /// Most refusals that a model is shown at a time.
 const SHOWN: usize = 12;
 
@@ -53,4 +55,13 @@ pub(super) fn brief(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Why a text is no JSON object, in words that go behind what it was to be.
+pub(super) fn unread(error: &Error) -> String {
+    match error {
+        Error::Unreadable(flaw) => flaw.to_string(),
+        Error::NotObject(got) => format!("it is {got}, and no JSON object"),
+        other => other.to_string(),
+    }
 }

@@ -72,6 +72,10 @@ impl Drive {
             let why = format!("the limit of {} steps is reached", errand.steps);
             return Ok(Some(self.at_limit("steps", "", &why)));
         }
+        if let Some(limit) = errand.used_up(&thread) {
+            let why = format!("the {limit} that its agent may spend in a task are used up");
+            return Ok(Some(self.at_limit(limit, "BUDGET_EXHAUSTED", &why)));
+        }
         if Instant::now() >= self.end() {
             let why = "the time of the run is over";
             return Ok(Some(self.at_limit("time", "TIME_LIMIT", why)));

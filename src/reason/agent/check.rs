@@ -140,7 +140,7 @@ fn check_claim(name: &str, claim: &Claim, say: &mut impl FnMut(&[&str], String))
         .split('.')
         .next()
         .is_some_and(|whole| !whole.is_empty() && whole.bytes().all(|digit| digit == b'0'));
-    if !tolerance.is_empty() && !(is_amount(tolerance) && below_one) {
+    if !(tolerance.is_empty() || is_amount(tolerance) && below_one) {
         let message = format!("`{tolerance}` is no share from 0 to below 1, such as \"0.02\"");
         say(&["claims", name, "tolerance"], message);
     }

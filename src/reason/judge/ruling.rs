@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{By, Case, Pack, Reason, Refusal, Ruling, Verdict};
 use crate::evidence::Label;
 use crate::reason::agent::{Agent, Settle, hint};
-use crate::reason::refusal::{brief, lines};
+use crate::reason::refusal::{brief, lines, unread};
 use crate::schema::loosely;
 
 /// Longest words of a ruling, in characters.
@@ -73,8 +73,8 @@ pub(in crate::reason) fn read(
     text: &str,
 ) -> Result<Ruling, Vec<Refusal>> {
     let unreadable = |words: String| vec![Refusal::new(Reason::Unreadable, "", words)];
-    let value =
-        loosely(text).map_err(|error| unreadable(format!("the ruling cannot be read: {error}")))?;
+    let value = loosely(text)
+        .map_err(|error| unreadable(format!("the ruling cannot be read: {}", unread(&error))))?;
     let Value::Object(members) = value.0 else {
         return Err(unreadable("the ruling is no JSON object".to_owned()));
     };

@@ -183,7 +183,7 @@ fn without_a_judge_the_first_declared_measure_that_differs_decides() {
     let (by_trust, by_coverage) =
         (By::Declared { settle: Trust }, By::Declared { settle: Coverage });
     for (measures, settle, by, upheld) in [
-        ([(80, 1.0), (60, 1.0)], vec![Trust, Coverage], by_trust.clone(), Some("history#1")),
+        ([(80, 1.0), (60, 1.0)], vec![Trust, Coverage], by_trust, Some("history#1")),
         ([(60, 0.5), (60, 1.0)], vec![Trust, Coverage], by_coverage.clone(), Some("orders#1")),
         ([(80, 0.5), (60, 1.0)], vec![Coverage, Trust], by_coverage, Some("orders#1")),
         ([(60, 1.0), (60, 1.0)], vec![Trust, Coverage, Confidence], By::Nobody, None),

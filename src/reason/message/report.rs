@@ -9,6 +9,7 @@ use super::{Reason, Refusal};
 use crate::pointer::escape;
 use crate::reason::agent::Claim;
 use crate::reason::plan::Task;
+use crate::reason::refusal::unread;
 use crate::schema::loosely;
 
 /// A report as it was read.
@@ -132,7 +133,8 @@ pub(super) fn read(task: &Task, text: &str) -> Result<Report, Vec<Refusal>> {
             return Err(vec![Refusal::new(Reason::Unreadable, "", words)]);
         }
         Err(error) => {
-            let words = format!("the report cannot be read: {error}; write one JSON object");
+            let words =
+                format!("the report cannot be read: {}; write one JSON object", unread(&error));
             return Err(vec![Refusal::new(Reason::Unreadable, "", words)]);
         }
     };

@@ -148,7 +148,9 @@ impl Desk {
 }
 
 fn stated(claim: &str, value: Json, evidence: &[&str]) -> Json {
-    json!({ "claim": claim, "value": value, "evidence": evidence })
+    let mut stated = json!({ "claim": claim, "evidence": evidence });
+    stated["value"] = value;
+    stated
 }
 
 fn report(messages: &[Json]) -> Json {
@@ -214,6 +216,7 @@ fn a_scope_that_no_evidence_speaks_of_is_not_covered() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn each_fault_of_a_report_has_its_code_and_its_place() {
     let all = |claim: &str| {
         let mut desk = Desk::new();

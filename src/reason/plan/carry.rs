@@ -62,7 +62,7 @@ impl Drive {
             let is_idle = moves.is_empty();
             for one in moves {
                 match one {
-                    Move::Keep(task, note) => self.keep(&task, note).await?,
+                    Move::Keep(task, note) => self.keep(&task, &note).await?,
                     Move::Rule(ruling) => {
                         let spent = costs.remove(&ruling.case.id);
                         self.keep_ruling(&ruling, spent).await?;
@@ -90,10 +90,10 @@ impl Drive {
     }
 
     /// Keeps a note of a task, and what it stated as evidence for those after it.
-    async fn keep(&self, task: &str, note: Note) -> Result<(), Halt> {
+    async fn keep(&self, task: &str, note: &Note) -> Result<(), Halt> {
         let (mut items, mut steps, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
         let mut from = String::new();
-        match &note {
+        match note {
             Note::Ended(ended) => {
                 for message in &ended.messages {
                     message.agent.clone_into(&mut from);
@@ -109,7 +109,7 @@ impl Drive {
             Note::Begun { agent, .. } => agent.clone_into(&mut from),
             Note::Skipped(_) => {}
         }
-        let message = serde_json::to_value(&note).unwrap_or_default();
+        let message = serde_json::to_value(note).unwrap_or_default();
         let told = Told { from, to: String::new(), message, refusals, items };
         self.add(task, Event::Message(told)).await?;
         for step in steps {
@@ -168,6 +168,7 @@ impl Drive {
             model: agent.model.clone(),
             shape: job.shape,
             steps: agent.limits.steps.unwrap_or(most).min(most),
+            budget: agent.budget.clone(),
             ..Errand::default()
         };
         let work = Box::pin(self.work(&errand));

@@ -36,6 +36,7 @@ impl Drive {
             recalls: errand.recalls && !collections.is_empty(),
             collections,
             model: agent.model.clone(),
+            budget: agent.budget.clone(),
             steps,
             ..errand
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{BYTES, Input, Output, Plan, Reason, Refusal, Task};
 use crate::pointer::escape;
-use crate::reason::refusal::brief;
+use crate::reason::refusal::{brief, unread};
 use crate::schema::loosely;
 
 /// Most refusals of one plan: a model mends no more at once.
@@ -19,7 +19,10 @@ pub(super) fn read(text: &str) -> Result<Plan, Vec<Refusal>> {
         return Err(unreadable(format!("the plan has {length} bytes; at most {BYTES} are read")));
     }
     let (value, _) = loosely(text).map_err(|error| {
-        unreadable(format!("the plan cannot be read: {error}; answer with one JSON object"))
+        unreadable(format!(
+            "the plan cannot be read: {}; answer with one JSON object",
+            unread(&error)
+        ))
     })?;
     let Value::Object(members) = &value else {
         let words = "the plan is no JSON object; write {\"tasks\": [...], \"answer\": \"ID\"}";

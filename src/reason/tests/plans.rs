@@ -240,6 +240,26 @@ async fn without_a_budget_no_plan_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_has_spent_its_own_budget_is_asked_nothing_more() {
+    let simple = json!({
+        "tasks": [{ "id": "one", "agent": "finder", "goal": "Look it up." }], "answer": "one",
+    });
+    let model = Model::new(Vec::new())
+        .await
+        .when("You do not answer the question yourself", text(&simple.to_string()))
+        .when("FINDER", call("parcel.find", number()));
+    let home = agents(1);
+    let finder = format!("{FINDER}budget = {{ tokens = 15 }}\n");
+    std::fs::write(home.path().join("policies/agents/finder.toml"), finder).unwrap();
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let events = bench.asks(asked()).await;
+    let Event::Partial(partial) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
+    assert_eq!(model.count(), 2, "the plan, and one question of the finder");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_ended_before_a_drain_is_not_done_again_after_it() {
     let home = agents(1);
     let hung = Model::new(Vec::new())

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 
 use super::{Course, Hearing, Held, Move, ancestors};
-use crate::reason::judge::{self, AGAIN, Bench, Case, Ruling, contradictions};
+use crate::reason::judge::{self, Bench, Case, Ruling, contradictions};
 use crate::reason::message::{Message, Review, agree, same_scope};
 
 impl Course {
@@ -20,7 +20,8 @@ impl Course {
         };
         match judge::read(case, &judge.name, text) {
             Ok(ruling) => self.rule(Ruling { refused, ..ruling }),
-            Err(wrong) if self.asked(&refused) < AGAIN => {
+            // It is asked again once, for what did not hold the first time.
+            Err(wrong) if refused.is_empty() => {
                 let before = Some((text.to_owned(), judge::mend(&wrong)));
                 refused.extend(wrong);
                 self.hearings.insert(key(case), refused);
@@ -35,12 +36,6 @@ impl Course {
         }
     }
 
-    /// Times that the judge was asked again: once there is anything that did not hold.
-    #[expect(clippy::unused_self, reason = "reads as what it is: a fact of the course")]
-    fn asked(&self, refused: &[judge::Refusal]) -> u32 {
-        u32::from(!refused.is_empty())
-    }
-
     /// Keeps a ruling, and goes by it.
     fn rule(&mut self, ruling: Ruling) {
         self.board.rule(ruling.clone());
@@ -51,7 +46,7 @@ impl Course {
             if let Some((task, _)) = task
                 && let Some(held) = self.held.remove(task)
             {
-                self.held(&task.to_owned(), held);
+                self.held(task, held);
             }
         }
     }
