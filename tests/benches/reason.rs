@@ -208,7 +208,8 @@ async fn kills(mut daemon: Daemon, model: &Model) {
         model.hold(false);
         let begun = Instant::now();
         daemon = daemon.restart_unready().await;
-        let request = ResumeRequest { run_id: first.run_id.clone(), after: first.seq };
+        let run_id = first.run_id.clone();
+        let request = ResumeRequest { run_id, after: first.seq, ..ResumeRequest::default() };
         let events = client(&daemon).await.resume(request).await.unwrap();
         let seen = end(events.into_inner()).await;
         took.time(begun.elapsed());
