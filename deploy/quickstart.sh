@@ -110,6 +110,7 @@ provider = "openai"
 url = "$model/v1"
 model = "script"
 form = "native"
+context = 32768
 [models.roles]
 reasoner = ["script"]
 judge = ["script"]
@@ -281,7 +282,7 @@ asked "15,000 by the rule of 2025" "$ruled == \"single_approval\"" \
 # Two workers, each with its own tools, disagree; a judge sees what each figure rests on.
 asked "a forecast: two workers, and a judge" '
     any(.[]; .event.ruling?.ruling.verdict? == "upheld" or .event.ruling?.ruling.verdict.verdict? == "upheld") and
-    (last.event.answer.answer.text | contains("11,567.90"))' \
+    (last.event.answer.answer | (.text | contains("11,567.90")) and .unsupported == null)' \
     'What will the revenue of 2026-Q1 be?' --agent forecast-lead
 # A question in two wordings, of which the second is not reasoned about again.
 asked "out of the memory" 'last.event.answer.cached | not' \

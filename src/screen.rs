@@ -7,12 +7,14 @@ mod keys;
 mod laws;
 mod patterns;
 mod phrases;
+mod sought;
 #[cfg(test)]
 mod tests;
 mod views;
 
 use serde::{Deserialize, Serialize};
 
+use sought::Sought;
 use views::View;
 
 /// Text is looked at up to this many bytes; more of it is not.
@@ -131,8 +133,9 @@ impl Screened {
     }
 
     fn add(&mut self, view: View<'_>, least: f32) {
-        let known = patterns::hits(view.text, view.reading);
-        let (heaviest, score) = laws::find(view.text, &known);
+        let sought = Sought::new(view.text);
+        let known = patterns::hits(&sought, view.reading);
+        let (heaviest, score) = laws::find(sought, &known);
         let told = heaviest.iter().filter(|_| score >= least);
         for hit in known.iter().chain(told) {
             if self.findings.iter().all(|known| known.rule != hit.rule) {

@@ -36,34 +36,65 @@ enum Class {
 /// within a third. For older or smaller vocabularies it is too low where text is not in English:
 /// `cl100k_base` needs up to 1.5 times as many for Chinese, 2.5 for Arabic and Greek, 3 for Hindi.
 pub fn count(text: &str) -> usize {
-    let mut chars = text.chars().peekable();
-    let mut last = (Class::Break, 0);
-    let mut parts = 0_u64;
-    while let Some(run) = next_run(&mut chars) {
-        let next = chars.peek().copied().map(class);
-        parts = parts.saturating_add(weigh(&run, last, next));
-        last = (run.class, run.length);
+    Tally::default().count(text)
+}
+
+/// Counts a text that grows at its end, each part of it about once.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Of the runs that cannot grow any more.
+    parts: u64,
+    /// The last of them, and the bytes of all.
+    last: (Class, u64),
+    done: usize,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { parts: 0, last: (Class::Break, 0), done: 0 }
     }
-    usize::try_from(parts.div_ceil(UNIT)).unwrap_or(usize::MAX)
+}
+
+impl Tally {
+    /// As [`count`], of a text that begins with the one that was counted before.
+    pub fn count(&mut self, text: &str) -> usize {
+        let rest = text.get(self.done..).unwrap_or_default();
+        let mut chars = rest.chars().peekable();
+        let (mut parts, mut bytes) = (self.parts, 0);
+        while let Some(run) = next_run(&mut chars) {
+            let next = chars.peek().copied().map(class);
+            parts = parts.saturating_add(weigh(&run, self.last, next));
+            bytes += run.bytes;
+            if next.is_some() {
+                self.parts = parts;
+                self.last = (run.class, run.length);
+                self.done += std::mem::take(&mut bytes);
+            }
+        }
+        usize::try_from(parts.div_ceil(UNIT)).unwrap_or(usize::MAX)
+    }
 }
 
 /// Characters of one kind in a row.
 struct Run {
     class: Class,
     length: u64,
+    bytes: usize,
     /// Whether all of them are the same character.
     same: bool,
 }
 
 fn next_run(chars: &mut Peekable<Chars<'_>>) -> Option<Run> {
     let first = chars.next()?;
-    let mut run = Run { class: class(first), length: 1, same: true };
+    let bytes = first.len_utf8();
+    let mut run = Run { class: class(first), length: 1, bytes, same: true };
     while let Some(next) = chars.next_if(|next| {
         let class = class(*next);
         class == run.class || (run.class == Class::Break && class == Class::Space)
     }) {
         run.same &= next == first;
         run.length += 1;
+        run.bytes += next.len_utf8();
     }
     Some(run)
 }
@@ -123,6 +154,8 @@ const fn class(character: char) -> Class {
         'A'..='Z' => Class::Upper,
         '0'..='9' => Class::Digit,
         '\n' | '\r' => Class::Break,
+        // By far the most frequent ones beside those of ASCII.
+        '\u{4e00}'..='\u{9fff}' => Class::Han,
         _ if character.is_whitespace() => Class::Space,
         '\0'..='\u{7f}' => Class::Mark,
         '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => Class::Han,

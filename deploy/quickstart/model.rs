@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 /// Characters of what was asked that a refusal repeats.
 const REPEATED: usize = 4000;
 /// Stands in what was asked for each image.
-const IMAGE: &str = "[image]";
+const IMAGE: &str = "[picture]";
 
 /// One answer, and to what it is given.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,8 @@ struct Line {
     #[serde(default)]
     unless: Vec<String>,
     /// The text of the answer; an object is sent as its JSON. `{label of TEXT}` in it is the label of the
-    /// evidence that TEXT stands in, `{pack of TEXT}` the pack of a case, of evidence against evidence.
+    /// evidence that TEXT stands in, `{label behind TEXT}` the first one behind it, `{pack of TEXT}` the
+    /// pack of a case that TEXT stands in.
     #[serde(default)]
     says: Value,
     /// Tools that are called.
@@ -87,24 +88,29 @@ fn said(says: &Value, asked: &str) -> Option<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    for (hole, letter) in [("{label of ", 'E'), ("{pack of ", 'P')] {
+    for (hole, letter) in [("{label of ", 'E'), ("{label behind ", 'E'), ("{pack of ", 'P')] {
         while let Some((before, rest)) = text.split_once(hole) {
             let (of, after) = rest.split_once('}')?;
-            text = format!("{before}{}{after}", label(asked, (letter, of)).unwrap_or("none"));
+            let (left, right) = asked.split_once(of).unwrap_or_default();
+            let found = if hole.contains("behind") {
+                labels(right, letter).next()
+            } else {
+                labels(left, letter).last()
+            };
+            text = format!("{before}{}{after}", found.unwrap_or("none"));
         }
     }
     Some(text)
 }
 
-/// The label before a text: a letter with a number, as a word.
-fn label<'a>(asked: &'a str, (letter, of): (char, &str)) -> Option<&'a str> {
-    let before = asked.get(..asked.find(of)?)?;
-    before.rmatch_indices(letter).find_map(|(at, _)| {
-        let rest = before.get(at + 1..)?;
+/// The labels in a text: a letter with a number, as a word.
+fn labels(text: &str, letter: char) -> impl Iterator<Item = &str> {
+    text.match_indices(letter).filter_map(move |(at, _)| {
+        let rest = text.get(at + 1..)?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let alone = !before.get(..at)?.ends_with(|one: char| one.is_alphanumeric())
+        let alone = !text.get(..at)?.ends_with(|one: char| one.is_alphanumeric())
             && !rest.get(digits..)?.starts_with(|one: char| one.is_alphanumeric() || one == '-');
-        (digits > 0 && alone).then(|| before.get(at..=at + digits)).flatten()
+        (digits > 0 && alone).then(|| text.get(at..=at + digits)).flatten()
     })
 }
 

@@ -66,8 +66,8 @@ pub struct Again {
 /// Why a question cannot be taken as a follow-up, though it reads like one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfollowed {
-    /// The value can stand for several of the earlier ones.
-    #[error("`{value}` can stand for {names}: write it with its unit, or name what it changes")]
+    /// A value can stand for several of the earlier ones, or several for one.
+    #[error("`{value}` can stand for {names}: change one value, and write its unit")]
     Several {
         /// The value.
         value: String,
@@ -154,13 +154,14 @@ struct Change<'c> {
     unit: String,
 }
 
-/// The one operand that one of the values can stand for.
-fn change<'c>(
+/// The operands that values of a question stand for: each value for one, each operand once. Numbers
+/// without a unit count only where no value has one.
+fn changes<'c>(
     (text, spots): (&str, &[Spot]),
     operands: &[&'c Operand],
-) -> Result<Option<Change<'c>>, Unfollowed> {
+) -> Result<Vec<Change<'c>>, Unfollowed> {
     for bare in [false, true] {
-        let mut found: Vec<Change<'c>> = Vec::new();
+        let mut found: Vec<(usize, Change<'c>)> = Vec::new();
         for spot in spots {
             let Ok(value) = &spot.found else { continue };
             let spelled = text.get(spot.start..spot.end).unwrap_or_default();
@@ -171,22 +172,31 @@ fn change<'c>(
                     let is_bare = matches!(value, Value::Number { .. });
                     let unit = if is_bare { unit } else { "" };
                     let (spelled, unit) = (spelled.to_owned(), unit.to_owned());
-                    found.push(Change { operand, spelled, unit });
+                    found.push((spot.start, Change { operand, spelled, unit }));
                 }
             }
         }
-        match found.len() {
-            0 => {}
-            1 => return Ok(found.pop()),
-            _ => {
-                let mut names: Vec<String> = found.iter().map(|one| called(one.operand)).collect();
+        let mut rest = found.as_slice();
+        while let [(start, one), more @ ..] = rest {
+            let is_same = |(other, two): &&(usize, Change<'c>)| {
+                other == start || std::ptr::eq(two.operand, one.operand)
+            };
+            if let Some((_, two)) = more.iter().find(is_same) {
+                let mut names = vec![called(one.operand), called(two.operand)];
                 names.dedup();
-                let value = found.first().map_or_else(String::new, |one| one.spelled.clone());
+                let value = match one.spelled == two.spelled {
+                    true => one.spelled.clone(),
+                    false => format!("{}, {}", one.spelled, two.spelled),
+                };
                 return Err(Unfollowed::Several { value, names: names.join(" or ") });
             }
+            rest = more;
+        }
+        if !found.is_empty() {
+            return Ok(found.into_iter().map(|(_, change)| change).collect());
         }
     }
-    Ok(None)
+    Ok(Vec::new())
 }
 
 fn called(operand: &Operand) -> String {
@@ -232,7 +242,7 @@ fn by_rule(
     let asked: Vec<&Operand> =
         summary.operands.iter().filter(|one| asked_in(summary, one).is_some()).collect();
     let mut changed = BTreeMap::new();
-    if let Some(change) = change((text, spots), &asked)? {
+    for change in changes((text, spots), &asked)? {
         let declared = loaded.rule.facts.get(&change.operand.name);
         let has_unit = declared.is_some_and(|fact| fact.unit == change.unit);
         let unit = if has_unit { String::new() } else { change.unit };
@@ -247,7 +257,11 @@ fn by_rule(
             changed.insert(name.clone(), Given { spelled, unit: String::new(), run: None });
         }
     }
-    let date = spots.iter().find_map(|spot| day(spot, zone)).filter(|_| changed.is_empty());
+    let is_date = |one: &&Operand| matches!(one.value, Value::Date { .. } | Value::Instant { .. });
+    let date = match asked.iter().any(is_date) {
+        true => None,
+        false => spots.iter().find_map(|spot| day(spot, zone)),
+    };
     if changed.is_empty() && date.is_none() {
         return Ok(None);
     }
@@ -299,7 +313,12 @@ fn by_comparison(at: (&str, &[Spot]), summary: &Summary) -> Result<Option<Follow
     };
     let asked: Vec<&Operand> =
         [left, right].into_iter().filter(|one| asked_in(summary, one).is_some()).collect();
-    let Some(change) = change(at, &asked)? else { return Ok(None) };
+    let mut changes = changes(at, &asked)?;
+    let Some(change) = changes.pop() else { return Ok(None) };
+    if let Some(other) = changes.pop() {
+        let value = format!("{}, {}", other.spelled, change.spelled);
+        return Err(Unfollowed::Several { value, names: "one side only".to_owned() });
+    }
     let is_left = std::ptr::eq(change.operand, left);
     let other = if is_left { right } else { left };
     let labels = evidence_of(std::slice::from_ref(other));

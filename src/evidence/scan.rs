@@ -63,6 +63,15 @@ pub(super) fn holds(text: &str, spelled: &str, zone: &TimeZone) -> bool {
     })
 }
 
+/// The value of a text that a spelling is only a part of.
+pub(super) fn around(text: &str, spelled: &str, zone: &TimeZone) -> Option<String> {
+    let (text, spelled) = (read::normal(text), read::normal(spelled));
+    let spelled = spelled.trim();
+    let spots = scan(&text, &Expect::default(), zone);
+    let mut whole = spots.iter().filter_map(|spot| text.get(spot.start..spot.end));
+    whole.find(|value| value.len() > spelled.len() && value.starts_with(spelled)).map(str::to_owned)
+}
+
 fn can_start(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(c, '-' | '+' | '$' | '€' | '£' | '¥' | '₩' | '₹' | '₽')

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::store::Chunk;
 use super::unit::{Draft, Kind, Table};
-use crate::tokens;
+use crate::tokens::{self, Tally};
 use split::{Piece, pieces, shorten};
 
 /// Tokens of a chunk, most and least: a longer one is cut by many embedders, a shorter one says little.
@@ -112,6 +112,7 @@ fn rows(table: &Table, budget: usize, all: &mut Vec<Piece>) {
 fn pack(parts: &[Piece], budget: usize) -> Vec<String> {
     let least = LEAST.min(budget);
     let mut texts: Vec<(String, usize)> = Vec::new();
+    let mut tally = Tally::default();
     let rest = |from: usize| -> usize {
         let more = parts.get(from..).unwrap_or_default().iter().enumerate();
         more.take_while(|(at, piece)| *at == 0 || !piece.opens).map(|(_, piece)| piece.tokens).sum()
@@ -125,9 +126,12 @@ fn pack(parts: &[Piece], budget: usize) -> Vec<String> {
             Some((text, count)) => {
                 text.push_str(piece.gap);
                 text.push_str(&piece.text);
-                *count = tokens::count(text);
+                *count = tally.count(text);
             }
-            None => texts.push((piece.text.clone(), piece.tokens)),
+            None => {
+                tally = Tally::default();
+                texts.push((piece.text.clone(), piece.tokens));
+            }
         }
     }
     if let [.., (_, before), (_, last)] = texts.as_slice()

@@ -8,6 +8,7 @@ mod facts;
 mod lexicon;
 mod measure;
 mod number;
+mod phrases;
 mod text;
 
 use super::collection::{Collection, Form, Values};

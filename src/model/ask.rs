@@ -26,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest wait in any case.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Tokens that a host may put around a prompt.
+const FRAME: u64 = 4096;
 /// Attempts of one question, at most.
 const MOST_ATTEMPTS: usize = 64;
 
@@ -142,7 +144,7 @@ impl Question<'_> {
         let attempt =
             Attempt { line, letter: &letter, held: &mut held, input, end, said: self.said };
         let got = attempt.run().await?;
-        let usage = usage(&got, input);
+        let usage = usage(&got, &letter, input);
         let cost = held.settle(usage.input, usage.output).await;
         for (direction, tokens) in [("input", usage.input), ("output", usage.output)] {
             let endpoint = line.name.clone();
@@ -233,19 +235,22 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The tokens of an answer, as the provider tells them, else as they are counted here.
-fn usage(got: &Got, input: u64) -> Usage {
-    let told = (got.tally.input, got.tally.output);
-    let estimate = || {
-        let calls = got.turn.calls.iter();
-        let calls = calls.map(|call| tokens::count(&call.name) + tokens::count(&call.arguments));
-        let written = tokens::count(&got.turn.text) + calls.sum::<usize>();
-        u64::try_from(written).unwrap_or(u64::MAX)
-    };
+/// The tokens of an answer, as the provider tells them where that can be, else as they are counted here:
+/// a token has a byte at least, what was said is not nothing, and a bound of the answer is one.
+fn usage(got: &Got, letter: &Letter, input: u64) -> Usage {
+    let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let calls = || got.turn.calls.iter().flat_map(|call| [&call.name, &call.arguments]);
+    let texts = || calls().chain([&got.turn.text]);
+    let bytes = size(texts().map(String::len).sum());
+    let written = size(texts().map(|text| tokens::count(text)).sum());
+    let most_read = size(letter.text.len()).saturating_add(FRAME);
+    let read = got.tally.input.filter(|told| (1..=most_read).contains(told));
+    let least = u64::from(written > 0);
+    let wrote = got.tally.output.filter(|told| (least..=letter.most.max(bytes)).contains(told));
     Usage {
-        input: told.0.unwrap_or(input),
-        output: told.1.unwrap_or_else(estimate),
-        estimated: told.0.is_none() || told.1.is_none(),
+        input: read.unwrap_or(input),
+        output: wrote.unwrap_or(written),
+        estimated: read.is_none() || wrote.is_none(),
     }
 }
 

@@ -153,9 +153,9 @@ impl Price {
     }
 
     /// What so many tokens cost.
-    pub(super) const fn of(self, read: u64, written: u64) -> Money {
-        let read = self.read.saturating_mul(read as u128);
-        let written = self.written.saturating_mul(written as u128);
+    pub(super) fn of(self, read: u64, written: u64) -> Money {
+        let read = self.read.saturating_mul(u128::from(read));
+        let written = self.written.saturating_mul(u128::from(written));
         Money { currency: self.currency, parts: read.saturating_add(written) }
     }
 

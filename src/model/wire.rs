@@ -43,6 +43,8 @@ pub(super) struct Letter {
     pub(super) body: Value,
     /// The same as it is sent.
     pub(super) text: String,
+    /// Most tokens that the answer may have.
+    pub(super) most: u64,
     /// The dialect of names and arguments in it.
     pub(super) dialect: Dialect,
     /// The shape that the answer is bound to.
@@ -98,7 +100,7 @@ pub(super) fn write(
         Provider::Gemini => gemini::body(sheet),
         Provider::Ollama => ollama::body(sheet),
     };
-    Letter { text: body.to_string(), body, dialect, bind, native }
+    Letter { text: body.to_string(), body, most, dialect, bind, native }
 }
 
 /// The arguments of a call as the object that some providers want them as.

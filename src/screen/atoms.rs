@@ -1,9 +1,8 @@
 //! What a sentence is made of that orders something from a model. One sentence of evened-out text in,
 //! the atoms that it holds out. An atom alone proves nothing: `laws` says which of them together do.
 
-use std::sync::LazyLock;
-
 use super::bids::BIDS;
+#[cfg(test)]
 use super::keys::Keys;
 use super::phrases::PHRASES;
 
@@ -144,33 +143,30 @@ const NAMES: [(&str, &str); 6] = [
     ("<answer>", r"(?:answers?|answering|repl(?:y|ies|ying)|responses?|responding|respond)"),
 ];
 
-// A pattern that is none would leave nothing; a test compiles all of them.
-static KEYS: LazyLock<Option<Keys>> = LazyLock::new(|| {
-    let full = |pattern: &str| {
-        NAMES.iter().fold(pattern.to_owned(), |text, (name, own)| text.replace(name, own))
-    };
-    Keys::new(phrases().map(|(_, pattern)| full(pattern)))
-});
+/// The patterns of all phrases, in the order of their numbers.
+pub(super) fn patterns() -> impl Iterator<Item = String> {
+    phrases().map(|(_, pattern)| {
+        NAMES.iter().fold((*pattern).to_owned(), |text, (name, own)| text.replace(name, own))
+    })
+}
 
 /// All phrases, in the order of their numbers.
 fn phrases() -> impl Iterator<Item = &'static (Atom, &'static str)> {
     PHRASES.iter().chain(BIDS)
 }
 
-/// The atoms of one sentence, one bit each.
-pub(super) fn of(sentence: &str) -> u64 {
-    let Some(keys) = &*KEYS else { return 0 };
-    let hits = keys.matches(sentence);
-    let phrase = |at: usize| PHRASES.get(at).or_else(|| BIDS.get(at.checked_sub(PHRASES.len())?));
-    hits.into_iter().filter_map(phrase).fold(0, |bits, (atom, _)| bits | atom.bit())
+/// What a phrase stands for.
+pub(super) fn atom(number: usize) -> Option<Atom> {
+    let more = || BIDS.get(number.checked_sub(PHRASES.len())?);
+    PHRASES.get(number).or_else(more).map(|(atom, _)| *atom)
 }
 
 #[cfg(test)]
 pub(super) fn compile() -> bool {
-    KEYS.as_ref().is_some_and(Keys::compile)
+    super::sought::keys().is_some_and(Keys::compile)
 }
 
 #[cfg(test)]
 pub(super) fn all_have_keys() -> bool {
-    KEYS.as_ref().is_some_and(Keys::all_have_words)
+    super::sought::keys().is_some_and(Keys::all_have_words)
 }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::Rule;
-use super::atoms::{self, Atom};
+use super::atoms::Atom;
+use super::sought::{Sought, Tried};
 
 /// Longest sentence that is looked at as one, in bytes; a longer one is cut.
 const LONGEST: usize = 700;
@@ -15,13 +16,26 @@ const WINDOW: usize = 3;
 struct Law {
     rule: Rule,
     weight: u32,
-    needs: &'static [Atom],
-    without: &'static [Atom],
+    /// One bit for each atom.
+    needs: u64,
+    without: u64,
 }
 
-const fn law(rule: Rule, weight: u32, needs: &'static [Atom], without: &'static [Atom]) -> Law {
-    Law { rule, weight, needs, without }
+const fn law(rule: Rule, weight: u32, needs: &[Atom], without: &[Atom]) -> Law {
+    Law { rule, weight, needs: bits(needs), without: bits(without) }
 }
+
+const fn bits(mut atoms: &[Atom]) -> u64 {
+    let mut bits = 0;
+    while let Some((first, rest)) = atoms.split_first() {
+        bits |= first.bit();
+        atoms = rest;
+    }
+    bits
+}
+
+/// Atoms that say how much a place weighs, whatever it is.
+const SHARES: u64 = bits(&[Atom::Told, Atom::Quote, Atom::Negated]);
 
 const LAWS: &[Law] = &[
     law(Rule::Answer, 70, &[Atom::Dictated], &[Atom::Contact, Atom::Program]),
@@ -119,31 +133,46 @@ struct Placed {
 
 /// The hits of the sentences that weigh most together, and what they come to. `known` are hits that
 /// were found otherwise; they weigh where they end.
-pub(super) fn find(text: &str, known: &[Hit]) -> (Vec<Hit>, f32) {
+pub(super) fn find(mut sought: Sought<'_>, known: &[Hit]) -> (Vec<Hit>, f32) {
     let mut hits: Vec<Placed> = Vec::new();
-    for (sentence, range) in sentences(text).into_iter().enumerate() {
-        let bits = atoms::of(text.get(range.clone()).unwrap_or_default());
-        let has = |atom: &Atom| bits & atom.bit() != 0;
+    if known.is_empty() && wanted(sought.possible()) == 0 {
+        return (Vec::new(), 0.0);
+    }
+    for (sentence, range) in sentences(sought.text).into_iter().enumerate() {
+        let here = known.iter().filter(|hit| range.contains(&hit.range.end.saturating_sub(1)));
+        let held = held(&sought.next(range.clone()), here.clone().next().is_some());
+        let has = |atom: Atom| held & atom.bit() != 0;
         // Who tells of orders does not give them; several at once do not become harmless by it.
-        let share = match (has(&Atom::Told), has(&Atom::Quote)) {
+        let share = match (has(Atom::Told), has(Atom::Quote)) {
             (true, true) => 4,
             (true, false) => 2,
-            _ if has(&Atom::Negated) => 2,
+            _ if has(Atom::Negated) => 2,
             _ => 1,
         };
-        for (number, law) in LAWS.iter().enumerate().filter(|_| bits != 0) {
-            if law.needs.iter().all(has) && !law.without.iter().any(has) {
+        for (number, law) in LAWS.iter().enumerate().filter(|_| held != 0) {
+            if law.needs & !held == 0 && law.without & held == 0 {
                 let hit = Hit { rule: law.rule, weight: law.weight / share, range: range.clone() };
                 hits.push(Placed { sentence, law: Some(number), hit });
             }
         }
-        let here = known.iter().filter(|hit| range.contains(&hit.range.end.saturating_sub(1)));
         hits.extend(here.map(|hit| {
             let hit = Hit { weight: hit.weight / share, ..hit.clone() };
             Placed { sentence, law: None, hit }
         }));
     }
     heaviest(&hits)
+}
+
+/// The atoms of a sentence, as far as they count: none where it can break no law and holds no hit.
+fn held(tried: &Tried<'_>, hit: bool) -> u64 {
+    let wanted = wanted(tried.possible());
+    if wanted == 0 && !hit { 0 } else { tried.held(wanted | SHARES) }
+}
+
+/// The atoms that the laws ask for that can be broken by these; 0 where none can.
+fn wanted(possible: u64) -> u64 {
+    let laws = LAWS.iter().filter(|law| law.needs & !possible == 0);
+    laws.fold(0, |wanted, law| wanted | law.needs | law.without)
 }
 
 /// The heaviest run of sentences: its hits, each law once, and their weight together.

@@ -2,10 +2,12 @@
 //! rules that hit and where out. All patterns are matched in linear time over the bytes of
 //! evened-out text, without Unicode tables: those cost memory and a hundred milliseconds to build.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::keys::Keys;
 use super::laws::Hit;
+use super::sought::Sought;
 use super::{Reading, Rule};
 
 /// What stands before a verb that orders: the start of a clause, or a word that urges. After a noun
@@ -178,52 +180,41 @@ const SQUEEZED: [(Rule, u32, &str); 2] = [
     ),
 ];
 
-/// All patterns of one kind of text. Most texts hold none of the words that they need, and a set of all
-/// of them would have to be brought up to date with nearly every text.
-struct Table {
-    keys: Keys,
-    /// Rule and weight of each.
-    about: Vec<(Rule, u32)>,
+/// How many patterns there are for text with its spaces.
+pub(super) const SPACED: usize = ORDERS.len() + PLAIN.len();
+
+/// The patterns for text with its spaces, in the order of their numbers.
+pub(super) fn spaced() -> impl Iterator<Item = String> {
+    let orders = ORDERS.iter().map(|(.., text)| format!("{ORDER}{text}"));
+    orders.chain(PLAIN.iter().map(|(.., text)| (*text).to_owned()))
 }
 
-impl Table {
-    fn new(patterns: Vec<(Rule, u32, String)>) -> Option<Self> {
-        let about = patterns.iter().map(|(rule, weight, _)| (*rule, *weight)).collect();
-        let keys = Keys::new(patterns.into_iter().map(|(.., text)| text))?;
-        Some(Self { keys, about })
-    }
-
-    fn hit(&self, number: usize, text: &str) -> Option<Hit> {
-        let found = self.keys.find(number, text)?;
-        let range = text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end);
-        let (rule, weight) = *self.about.get(number)?;
-        Some(Hit { rule, weight, range })
-    }
-}
-
-// A pattern that is none would leave no table; a test compiles all of them.
-static SPACED: LazyLock<Option<Table>> = LazyLock::new(|| {
-    let orders =
-        ORDERS.iter().map(|(rule, weight, text)| (*rule, *weight, format!("{ORDER}{text}")));
-    Table::new(orders.chain(owned(&PLAIN)).collect())
-});
-static UNSPACED: LazyLock<Option<Table>> = LazyLock::new(|| Table::new(owned(&SQUEEZED).collect()));
-
-fn owned(patterns: &[(Rule, u32, &str)]) -> impl Iterator<Item = (Rule, u32, String)> {
-    patterns.iter().map(|(rule, weight, text)| (*rule, *weight, (*text).to_owned()))
-}
+// A pattern that is none would leave nothing; a test compiles all of them.
+static UNSPACED: LazyLock<Option<Keys>> =
+    LazyLock::new(|| Keys::new(SQUEEZED.iter().map(|(.., text)| (*text).to_owned())));
 
 /// What hits in one reading, each pattern at its first place.
-pub(super) fn hits(text: &str, reading: Reading) -> Vec<Hit> {
-    let table = if reading == Reading::Spaced { &*UNSPACED } else { &*SPACED };
-    let Some(table) = table else { return Vec::new() };
-    let found = table.keys.matches(text).into_iter();
-    found.filter_map(|number| table.hit(number, text)).collect()
+pub(super) fn hits(sought: &Sought<'_>, reading: Reading) -> Vec<Hit> {
+    let text = sought.text;
+    let hit = |about: Option<&(Rule, u32, &str)>, found: Range<usize>| {
+        let (rule, weight, _) = *about?;
+        let range = text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end);
+        Some(Hit { rule, weight, range })
+    };
+    if reading != Reading::Spaced {
+        let plain = |number: usize| PLAIN.get(number.checked_sub(ORDERS.len())?);
+        let about = |number: usize| ORDERS.get(number).or_else(|| plain(number));
+        return sought.hits().filter_map(|(number, found)| hit(about(number), found)).collect();
+    }
+    let Some(keys) = &*UNSPACED else { return Vec::new() };
+    let tried = keys.tried(&keys.found(text), text, 0..text.len()).into_iter();
+    let found = tried.filter_map(|number| Some((number, keys.find(number, text)?)));
+    found.filter_map(|(number, found)| hit(SQUEEZED.get(number), found)).collect()
 }
 
 #[cfg(test)]
 pub(super) fn compile() -> bool {
-    [&SPACED, &UNSPACED].iter().all(|table| {
-        table.as_ref().is_some_and(|table| table.keys.all_have_words() && table.keys.compile())
-    })
+    [UNSPACED.as_ref(), super::sought::keys()]
+        .iter()
+        .all(|keys| keys.is_some_and(|keys| keys.all_have_words() && keys.compile()))
 }

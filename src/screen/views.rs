@@ -91,11 +91,7 @@ fn show(
 /// invisible characters, look-alike letters of Cyrillic and Greek replaced where a word mixes them
 /// with Latin ones, white space as single spaces; lines stay lines.
 fn even(text: &str) -> String {
-    let folded: String = if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.nfkc().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
-    };
+    let folded = if text.is_ascii() { text.to_ascii_lowercase() } else { folded(text) };
     let mut even = String::with_capacity(folded.len());
     for line in folded.lines() {
         for word in line.split_whitespace() {
@@ -104,6 +100,65 @@ fn even(text: &str) -> String {
         even.push('\n');
     }
     even
+}
+
+/// Compatibility forms resolved, lower case, no invisible characters. Tables are asked only for what is
+/// neither ASCII nor Chinese, together with the character before it, which it may be joined to.
+fn folded(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    let (mut odd, mut before) = (None, None);
+    for (at, c) in text.char_indices() {
+        match (plain(c), odd) {
+            (Some(c), None) => {
+                folded.push(c);
+                before = Some(at);
+            }
+            (Some(c), Some(start)) => {
+                folded.push_str(&resolved(text.get(start..at).unwrap_or_default()));
+                folded.push(c);
+                (odd, before) = (None, Some(at));
+            }
+            (None, None) => {
+                folded.truncate(folded.len() - before.map_or(0, |_| last(&folded)));
+                odd = Some(before.unwrap_or(at));
+            }
+            (None, Some(_)) => {}
+        }
+    }
+    if let Some(start) = odd {
+        folded.push_str(&resolved(text.get(start..).unwrap_or_default()));
+    }
+    folded
+}
+
+/// The same by the tables.
+fn resolved(odd: &str) -> String {
+    odd.nfkc().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
+}
+
+/// Bytes of the last character.
+fn last(text: &str) -> usize {
+    text.chars().next_back().map_or(0, char::len_utf8)
+}
+
+/// The folded form of the characters of which nearly all Chinese and English text is made; `None` for
+/// any other. None of them is ever joined to the one before it.
+const fn plain(c: char) -> Option<char> {
+    Some(match c {
+        '\0'..='\x7f' => c.to_ascii_lowercase(),
+        '\u{4e00}'..='\u{9fff}' | '\u{b0}' | '\u{b7}' | '\u{d7}' => c,
+        '\u{2013}' | '\u{2014}' | '\u{2018}'..='\u{201d}' => c,
+        '\u{3001}' | '\u{3002}' | '\u{3008}'..='\u{3011}' => c,
+        '\u{3000}' => ' ',
+        '\u{ff0c}' => ',',
+        '\u{ff1a}' => ':',
+        '\u{ff08}' => '(',
+        '\u{ff09}' => ')',
+        '\u{ff1b}' => ';',
+        '\u{ff01}' => '!',
+        '\u{ff1f}' => '?',
+        _ => return None,
+    })
 }
 
 /// Evened-out text with its lines joined where a sentence goes on in the next one, as in mails and pages
@@ -222,7 +277,7 @@ const fn is_invisible(c: char) -> bool {
 /// What the invisible characters of `text` say, when there are too many for chance. Joiners and
 /// selectors inside emoji and in scripts that need them are none of these.
 pub(super) fn hidden(text: &str) -> Option<String> {
-    if text.is_ascii() {
+    if text.is_ascii() || !text.chars().any(is_invisible) {
         return None;
     }
     // A tag character stands for an ASCII one; flags of regions use a few of them.
@@ -273,12 +328,12 @@ fn unspaced(even: &str) -> Option<String> {
 }
 
 fn rot13(even: &str) -> String {
-    let turn = |c: char| match c {
-        'a'..='m' => char::from_u32(u32::from(c) + 13).unwrap_or(c),
-        'n'..='z' => char::from_u32(u32::from(c) - 13).unwrap_or(c),
+    let turn = |byte: u8| match byte {
+        b'a'..=b'm' => byte + 13,
+        b'n'..=b'z' => byte - 13,
         other => other,
     };
-    even.chars().map(turn).collect()
+    String::from_utf8(even.bytes().map(turn).collect()).unwrap_or_default()
 }
 
 /// With `%41`, `&#65;`, `&lt;` and `\u0041` resolved; `None` when there is none of them.
@@ -358,4 +413,19 @@ fn as_text(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let odd = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     (odd == 0).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{folded, resolved};
+
+    #[test]
+    fn what_is_folded_without_tables_is_what_the_tables_make_of_it() {
+        for c in '\0'..='\u{1ffff}' {
+            // Beside letters and marks, since what stands beside it can join it.
+            for text in [format!("E{c}e"), format!("中{c}\u{301}"), format!("{c}，\u{3099}Ａ")] {
+                assert_eq!(folded(&text), resolved(&text), "{c:?}");
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The estimate against a real tokenizer. The numbers were counted with `o200k_base`.
 
-use super::count;
+use super::{Tally, count};
 
 /// What it is, the text, its tokens.
 const COUNTED: [(&str, &str, usize); 17] = [
@@ -97,5 +97,18 @@ fn nothing_takes_no_token_and_more_text_never_takes_fewer() {
         let tokens = count(text.get(..end).unwrap());
         assert!(tokens + 2 >= longest, "{tokens} after {longest}");
         longest = longest.max(tokens);
+    }
+}
+
+#[test]
+fn a_text_that_grows_counts_as_much_as_at_once() {
+    let text = "Valve 17b: open it  slowly,\n\n then CHECK 40 Nm;; 压力不得超过 5 MPa。éèê --- \u{ac00}x\n  end";
+    for step in 1..7 {
+        let mut tally = Tally::default();
+        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).step_by(step);
+        for end in ends {
+            let part = text.get(..end).unwrap();
+            assert_eq!(tally.count(part), count(part), "{part:?}");
+        }
     }
 }

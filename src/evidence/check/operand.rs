@@ -133,6 +133,10 @@ fn spelling<'i>(
         return Ok((&fact.unit, true));
     }
     if !scan::holds(&item.text, spelled, zone) {
+        if let Some(whole) = scan::around(&item.text, spelled, zone) {
+            let part = read::shown(spelled);
+            return Err(format!("`{part}` is only a part of `{whole}` in `{id}`: write all of it"));
+        }
         return Err(format!(
             "`{id}` does not state `{}`: write the value as it stands there, whole and with its unit, or the name of one of its facts",
             read::shown(spelled)

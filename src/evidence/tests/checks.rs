@@ -244,6 +244,8 @@ fn a_comparison_takes_only_what_its_evidence_states() {
         let wrong = refused(left, right);
         assert_eq!((wrong.reason, wrong.place.as_str()), (reason, place), "{wrong}");
     }
+    let part = refused(left(), Pick::new(&limit, "20")).message;
+    assert!(part.contains("`20 kg`"), "{part}");
     assert_eq!(builder.trace().steps.len(), 2, "what is refused leaves no step");
     let right = Pick::new(&limit, "15000 g");
     let step = builder.compare(&left(), Operator::Less, &right, now()).unwrap().step;

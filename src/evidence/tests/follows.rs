@@ -62,6 +62,9 @@ fn a_date_asks_the_version_of_the_rule_for_that_date() {
     assert_eq!(rule.file, "rules/transfer-2025.toml");
     assert_eq!(as_of.to_string(), "2025-06-01T00:00:00Z");
     assert_eq!(given["amount"].run.as_deref(), Some("run-1"));
+    let both = after("And if it were 25,000 EUR on 2025-06-01?", &earlier).unwrap();
+    let Some(FollowUp::Rule { as_of: then, given: changed, .. }) = both else { panic!() };
+    assert_eq!((then, changed["amount"].spelled.as_str()), (as_of, "25,000 EUR"));
     let opening = Opening { earlier, as_of, ..opening("run-2", "And on 2025-06-01?") };
     let trace = made::by_rule(opening, &rule, &given, (&[], &serde_json::Value::Null));
     assert_eq!(decision(&trace), "single_approval");

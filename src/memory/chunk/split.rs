@@ -50,24 +50,25 @@ fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
 
 /// A sentence, cut further as far as it must be.
 fn fit(sentence: &str, budget: usize, all: &mut Vec<Piece>) {
-    let mut push = |text: &str| {
+    let mut push = |text: &str, tokens: usize| {
         let gap = if text.starts_with(is_wide) { "" } else { " " };
-        let tokens = tokens::count(text);
         all.push(Piece { text: text.to_owned(), tokens, opens: false, gap });
     };
-    if tokens::count(sentence) <= budget {
-        return push(sentence);
+    let tokens = tokens::count(sentence);
+    if tokens <= budget {
+        return push(sentence, tokens);
     }
     for clause in cut(sentence, ends_clause) {
-        if tokens::count(clause) <= budget {
-            push(clause);
+        let tokens = tokens::count(clause);
+        if tokens <= budget {
+            push(clause, tokens);
             continue;
         }
         let mut rest = clause;
         while !rest.is_empty() {
             let (piece, behind) =
                 rest.split_at_checked(fitting(rest, budget)).unwrap_or((rest, ""));
-            push(piece.trim());
+            push(piece.trim(), tokens::count(piece.trim()));
             rest = behind.trim_start();
         }
     }
@@ -81,7 +82,21 @@ fn is_wide(c: char) -> bool {
 /// Cuts behind each place where `ends` says so, of the character there and the one behind it.
 fn cut(text: &str, ends: fn(char, Option<char>) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut start, mut graphemes) = (0, text.grapheme_indices(true).peekable());
+    let mut start = 0;
+    if text.chars().all(is_single) {
+        let mut chars = text.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            if ends(c, chars.peek().map(|(_, next)| *next)) {
+                let end = at + c.len_utf8();
+                parts.push(text.get(start..end).unwrap_or_default().trim());
+                start = end;
+            }
+        }
+        parts.push(text.get(start..).unwrap_or_default().trim());
+        parts.retain(|part| !part.is_empty());
+        return parts;
+    }
+    let mut graphemes = text.grapheme_indices(true).peekable();
     while let Some((at, grapheme)) = graphemes.next() {
         let next = graphemes.peek().and_then(|(_, next)| next.chars().next());
         let mut chars = grapheme.trim_start_matches('\r').chars();
@@ -97,6 +112,15 @@ fn cut(text: &str, ends: fn(char, Option<char>) -> bool) -> Vec<&str> {
     parts.push(text.get(start..).unwrap_or_default().trim());
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// Whether a character is one for a reader too, whatever stands beside it; so are nearly all of Chinese
+/// and English text. A line end of two is none that the first of them would end.
+const fn is_single(c: char) -> bool {
+    matches!(c,
+        '\0'..='\x7f' | '\u{4e00}'..='\u{9fff}' | '\u{2013}'..='\u{2014}'
+        | '\u{2018}'..='\u{201d}' | '\u{3000}'..='\u{3002}' | '\u{3008}'..='\u{3011}'
+        | '\u{ff01}'..='\u{ff5e}' | '\u{d7}' | '\u{b7}' | '\u{b0}' | '\u{2103}')
 }
 
 fn ends_sentence(c: char, next: Option<char>) -> bool {

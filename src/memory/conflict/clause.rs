@@ -1,15 +1,17 @@
 //! Reads a text as clauses, each with its words, quantities, dates and whether it denies: a text in,
 //! [`Clause`]s out. It knows words, no grammar.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Match, Regex};
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::lexicon::{self, Word};
 use super::measure;
 use super::number::{self, Day};
+use super::phrases::{self, LEAST, MOST, NEARLY, OR_LESS, OR_MORE, OR_SO, Rule};
 
 /// Clauses of a text that are read.
 const CLAUSES: usize = 96;
@@ -19,15 +21,6 @@ const BYTES: usize = 32 << 10;
 const NAME: usize = 64;
 /// Seconds of a month, on average.
 const MONTH: f64 = 2_629_746.0;
-/// Marks that stand for phrases of bounds.
-const MOST: char = '\u{e000}';
-const LEAST: char = '\u{e001}';
-const NEARLY: char = '\u{e002}';
-/// The same behind the number.
-const OR_LESS: char = '\u{e003}';
-const OR_MORE: char = '\u{e004}';
-const OR_SO: char = '\u{e005}';
-
 /// How a number bounds what it is said of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
@@ -67,30 +60,9 @@ fn rule(text: &str) -> Option<Regex> {
 }
 
 static AMPS: LazyLock<Option<Regex>> = LazyLock::new(|| rule(r"(\d)\s*A\b"));
-static AT_MOST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(
-        r"\b(?:(?:must|may|shall|should|can|do|does|will)? ?(?:not|never|cannot) (?:to )?exceed(?:ing)?|no more than|not more than|no longer than|no later than|at most|up to|not over|less than|fewer than|maximum of|max\. of)\b|[≤<]=?|不得超过|不能超过|不应超过|不超过|不高于|不得高于|不大于|不多于|不长于|至多|最多|低于|少于|小于",
-    )
+static ENDS: LazyLock<Rule> = LazyLock::new(|| {
+    Rule::new("(?:but|whereas)", r"[。！？!?；;\n]|\.(?:\s|$)|[,，]\s|，|但是|但|而")
 });
-static AT_LEAST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(
-        r"\b(?:no less than|not less than|no fewer than|at least|minimum of|more than|not below|over)\b|[≥>]=?|不得少于|不得低于|不少于|不低于|不小于|不短于|至少|最少|起码|高于|超过|多于|大于",
-    )
-});
-static ABOUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(
-        r"\b(?:approximately|approx\.?|about|around|roughly|circa|nearly|almost)\b|大约|大概|约为|约|≈",
-    )
-});
-static BEHIND: LazyLock<[(Option<Regex>, char); 3]> = LazyLock::new(|| {
-    [
-        (rule(r"\bor (?:less|fewer|below|lower|under)\b|以内|之内|以下|及以下"), OR_LESS),
-        (rule(r"\bor (?:more|above|higher|over|longer)\b|以上|及以上|起步"), OR_MORE),
-        (rule(r"\bor so\b|左右|上下"), OR_SO),
-    ]
-});
-static ENDS: LazyLock<Option<Regex>> =
-    LazyLock::new(|| rule(r"[。！？!?；;\n]|\.(?:\s|$)|[,，]\s|，|\bbut\b|\bwhereas\b|但是|但|而"));
 static YEAR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     rule(
         r"\b((?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?),\s+(\d{4})\b",
@@ -105,37 +77,61 @@ static NUMBER: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"^[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"));
 static TO: LazyLock<Option<Regex>> =
     LazyLock::new(|| rule(r"^\s*(?:-|–|—|~|～|至|到|to\b|and\b|和)\s*"));
+/// Words that name the number behind them.
+const NAMES: [&str; 31] = [
+    "step", "chapter", "section", "version", "ver", "no", "nr", "number", "figure", "fig", "table",
+    "page", "item", "line", "room", "floor", "level", "phase", "class", "type", "zone", "station",
+    "gate", "part", "building", "model", "error", "code", "art", "article", "clause",
+];
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    rule(
-        r"(?:\b(?:step|chapter|section|version|ver|no|nr|number|figure|fig|table|page|item|line|room|floor|level|phase|class|type|zone|station|gate|part|building|model|error|code|art|article|clause)\.?\s*#?|第|版本|编号|型号|错误|代码|楼|#)\s*$",
-    )
+    let names = NAMES.join("|");
+    rule(&format!(r"(?:\b(?:{names})\.?\s*#?|第|版本|编号|型号|错误|代码|楼|#)\s*$"))
 });
 
 /// A text with even letters, and phrases of bounds as marks.
 fn even(text: &str) -> String {
     let text = text.get(..text.floor_char_boundary(BYTES)).unwrap_or(text);
     let mut text = crate::mask::folded(text);
-    let replace = |text: &str, rule: &LazyLock<Option<Regex>>, with: &str| match rule.as_ref() {
-        Some(rule) => rule.replace_all(text, with).into_owned(),
-        None => text.to_owned(),
-    };
-    text = replace(&text, &AMPS, "${1} amps ").to_lowercase().replace('\u{2019}', "'");
-    text = replace(&text, &YEAR, "$1 $2");
-    text = replace(&text, &AT_MOST, &format!(" {MOST} "));
-    text = replace(&text, &AT_LEAST, &format!(" {LEAST} "));
-    text = replace(&text, &ABOUT, &format!(" {NEARLY} "));
-    for (rule, mark) in BEHIND.iter() {
-        if let Some(rule) = rule {
-            text = rule.replace_all(&text, format!(" {mark} ")).into_owned();
-        }
+    if has_amps(&text) {
+        text = replaced(text, &AMPS, "${1} amps ");
     }
-    text
+    text = text.to_lowercase();
+    if text.contains('\u{2019}') {
+        text = text.replace('\u{2019}', "'");
+    }
+    if has_year(&text) {
+        text = replaced(text, &YEAR, "$1 $2");
+    }
+    phrases::marked(text)
+}
+
+fn replaced(text: String, rule: &LazyLock<Option<Regex>>, with: &str) -> String {
+    match rule.as_ref().map(|rule| rule.replace_all(&text, with)) {
+        Some(Cow::Owned(replaced)) => replaced,
+        _ => text,
+    }
+}
+
+/// Whether an `A` stands behind a digit, as [`AMPS`] has it.
+fn has_amps(text: &str) -> bool {
+    let behind = |at: usize| text.get(..at).unwrap_or_default().trim_end();
+    text.match_indices('A').any(|(at, _)| behind(at).ends_with(char::is_numeric))
+}
+
+/// Whether digits follow a comma, as [`YEAR`] has it.
+fn has_year(text: &str) -> bool {
+    let rest = |at: usize| text.get(at + 1..).unwrap_or_default();
+    text.match_indices(',').any(|(at, _)| {
+        let digits = rest(at).trim_start();
+        digits.len() < rest(at).len() && digits.starts_with(char::is_numeric)
+    })
 }
 
 /// The clauses of a text.
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let text = even(text);
-    let Some(ends) = ENDS.as_ref() else { return Vec::new() };
+    let english = text.contains("but") || text.contains("whereas");
+    let Some(ends) = ENDS.of(english) else { return Vec::new() };
     let mut all: Vec<Clause> = Vec::new();
     let (mut start, mut inside, mut condition) = (0, false, None::<Clause>);
     let stops = ends.find_iter(&text).map(|found| (found.start(), found.end(), found.as_str()));
@@ -251,7 +247,7 @@ impl Reader {
         }
         let Some((value, length)) = plain(rest) else { return 1 };
         let measured = measure::unit(rest.get(length..).unwrap_or_default()).is_some();
-        let code = CODE.as_ref().and_then(|rule| rule.find(rest)).filter(|_| !measured);
+        let code = code(rest).filter(|_| !measured);
         if let Some(code) = code {
             self.clause.words.insert(code.as_str().to_owned());
             return code.end();
@@ -259,7 +255,7 @@ impl Reader {
         // What names a number stands right before it; a long clause is not searched again for each.
         let near = before.ceil_char_boundary(before.len().saturating_sub(NAME));
         let near = before.get(near..).unwrap_or_default();
-        if NAMED.as_ref().is_some_and(|rule| rule.is_match(near)) {
+        if is_named(near) {
             self.clause.words.insert(format!("#{value}"));
             return length;
         }
@@ -275,7 +271,7 @@ impl Reader {
         let mut unit = measure::unit(behind(gap(end)));
         let mut unit_at = gap(end);
         let after = unit.map_or(end, |(_, length)| unit_at + length);
-        if let Some(to) = TO.as_ref().and_then(|rule| rule.find(behind(after)))
+        if let Some(to) = to(behind(after))
             && let Some((second, length)) = plain(behind(after + to.end()))
             && second >= value
         {
@@ -315,7 +311,7 @@ impl Reader {
             self.clause.days.push(day);
             return length;
         }
-        if let Some(code) = CODE.as_ref().and_then(|rule| rule.find(rest)) {
+        if let Some(code) = code(rest) {
             self.clause.words.insert(code.as_str().to_owned());
             return code.end();
         }
@@ -384,6 +380,40 @@ impl Reader {
         }
         self.clause.words.insert(word);
     }
+}
+
+/// The code with which a text begins, such as `e-207`: most words have neither digit nor hyphen.
+fn code(text: &str) -> Option<Match<'_>> {
+    let letters = text.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let may = if letters.len() < text.len() {
+        letters.starts_with(|c: char| c.is_numeric() || matches!(c, '-' | '_' | '/'))
+    } else {
+        let behind = text.trim_start_matches(char::is_numeric);
+        behind.starts_with(|c: char| c.is_ascii_lowercase())
+    };
+    CODE.as_ref().filter(|_| may)?.find(text)
+}
+
+/// Whether what stands before a number names it.
+fn is_named(before: &str) -> bool {
+    let before = before.trim_end();
+    match before.chars().next_back() {
+        Some('第' | '本' | '号' | '误' | '码' | '楼' | '#') => {}
+        Some('.' | 'a'..='z') => {
+            let word = before.strip_suffix('.').unwrap_or(before);
+            if !NAMES.iter().any(|name| word.ends_with(name)) {
+                return false;
+            }
+        }
+        _ => return false,
+    }
+    NAMED.as_ref().is_some_and(|rule| rule.is_match(before))
+}
+
+/// What leads to the second number of a range.
+fn to(text: &str) -> Option<Match<'_>> {
+    const FIRST: [char; 10] = ['-', '–', '—', '~', '～', '至', '到', 't', 'a', '和'];
+    TO.as_ref().filter(|_| text.trim_start().starts_with(FIRST))?.find(text)
 }
 
 fn plain(text: &str) -> Option<(f64, usize)> {

@@ -1,6 +1,7 @@
 //! Words as statements are compared by them: a word in, what it does in a statement out. The words
 //! themselves stand in `lexicon.txt`.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -26,8 +27,8 @@ pub(super) enum Word {
 #[derive(Debug, Default)]
 struct Lexicon {
     words: HashMap<&'static str, Word>,
-    /// Characters of the longest word that is not English.
-    longest: usize,
+    /// Those that are not English by their first characters, the longest first.
+    begun: HashMap<char, Vec<(&'static str, Word)>>,
     neutral: HashSet<&'static str>,
     dated: HashSet<&'static str>,
 }
@@ -57,10 +58,15 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
         };
         for word in words.split(' ') {
             all.words.entry(word).or_insert(does);
-            if !word.is_ascii() {
-                all.longest = all.longest.max(word.chars().count());
-            }
         }
+    }
+    for (word, does) in &all.words {
+        if let Some(first) = word.chars().next() {
+            all.begun.entry(first).or_default().push((word, *does));
+        }
+    }
+    for words in all.begun.values_mut() {
+        words.sort_by_key(|(word, _)| Reverse(word.len()));
     }
     all
 });
@@ -72,11 +78,8 @@ pub(super) fn word(text: &str) -> Option<Word> {
 
 /// The longest known word with which a Chinese text begins.
 pub(super) fn first(text: &str) -> Option<(&'static str, Word)> {
-    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).take(LEXICON.longest);
-    let ends: Vec<usize> = ends.collect();
-    let known = |end: &usize| LEXICON.words.get_key_value(text.get(..*end)?);
-    let (name, word) = ends.iter().rev().find_map(known)?;
-    Some((name, *word))
+    let begun = LEXICON.begun.get(&text.chars().next()?)?;
+    begun.iter().find(|(word, _)| text.starts_with(word)).copied()
 }
 
 /// Whether a modifier leaves a quantity what it is.

@@ -1,5 +1,8 @@
 //! Units of measure: a number and the name of a unit in, a value in the dimension's own unit out.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A value with its dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measure {
@@ -113,18 +116,34 @@ const UNITS: &[Unit] = &[
     Unit(&["m2", "m²", "平方米", "square meters", "square metres"], "area", 1.0, 0.0),
 ];
 
+/// All spellings by their first bytes, and the unit of each.
+struct Spellings {
+    by_byte: Vec<Vec<&'static str>>,
+    units: HashMap<&'static str, &'static Unit>,
+}
+
+static SPELLINGS: LazyLock<Spellings> = LazyLock::new(|| {
+    let mut all = Spellings { by_byte: vec![Vec::new(); 256], units: HashMap::new() };
+    for unit in UNITS {
+        for spelling in unit.0 {
+            all.units.entry(spelling).or_insert(unit);
+            let first = spelling.bytes().next().map(usize::from).unwrap_or_default();
+            all.by_byte.get_mut(first).into_iter().for_each(|known| known.push(spelling));
+        }
+    }
+    all
+});
+
 /// The unit with which a text in lower case begins, and its bytes.
 pub(super) fn unit(text: &str) -> Option<(&'static str, usize)> {
     let mut best: Option<(&'static str, usize)> = None;
-    for Unit(spellings, ..) in UNITS {
-        for spelling in *spellings {
-            let ends = text.strip_prefix(spelling).is_some_and(|rest| {
-                let ascii = spelling.ends_with(|c: char| c.is_ascii_alphanumeric());
-                !(ascii && rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-            });
-            if ends && best.is_none_or(|(_, length)| spelling.len() > length) {
-                best = Some((spelling, spelling.len()));
-            }
+    for spelling in SPELLINGS.by_byte.get(usize::from(text.bytes().next()?))? {
+        let ends = text.strip_prefix(spelling).is_some_and(|rest| {
+            let ascii = spelling.ends_with(|c: char| c.is_ascii_alphanumeric());
+            !(ascii && rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        });
+        if ends && best.is_none_or(|(_, length)| spelling.len() > length) {
+            best = Some((spelling, spelling.len()));
         }
     }
     best
@@ -132,8 +151,7 @@ pub(super) fn unit(text: &str) -> Option<(&'static str, usize)> {
 
 /// A number in a unit of this spelling.
 pub(super) fn measure(value: f64, spelling: &str) -> Option<Measure> {
-    let Unit(spellings, dimension, factor, zero) =
-        UNITS.iter().find(|Unit(spellings, ..)| spellings.contains(&spelling))?;
+    let Unit(spellings, dimension, factor, zero) = SPELLINGS.units.get(spelling)?;
     let unit = spellings.first()?;
     Some(Measure { value: value * factor + zero, dimension: (*dimension).to_owned(), unit })
 }

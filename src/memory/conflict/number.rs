@@ -62,17 +62,7 @@ type Reader = fn(&Captures<'_>) -> Option<Day>;
 
 /// The date with which a text in lower case begins, and its bytes.
 pub(super) fn day(text: &str) -> Option<(Day, usize)> {
-    let forms: [(&LazyLock<Option<Regex>>, Reader); 4] = [
-        (&DIGITS, |found| plain(found)),
-        (&CHINESE, |found| plain(found)),
-        (&BEFORE, |found| {
-            Some(Day { year: number(found, 3)?, month: month(found, 2), day: number(found, 1) })
-        }),
-        (&BEHIND, |found| {
-            Some(Day { year: number(found, 3)?, month: month(found, 1), day: number(found, 2) })
-        }),
-    ];
-    forms.iter().find_map(|(form, read)| {
+    forms(text).iter().find_map(|(form, read)| {
         let found = form.as_ref()?.captures(text)?;
         let day = read(&found)?;
         let sane = (1900..2200).contains(&day.year)
@@ -82,12 +72,52 @@ pub(super) fn day(text: &str) -> Option<(Day, usize)> {
     })
 }
 
+/// Forms of dates.
+type Forms = [(&'static LazyLock<Option<Regex>>, Reader)];
+
+/// The forms that a text may begin with: next to none of the words of a text is a date.
+fn forms(text: &str) -> &'static Forms {
+    static YEAR_FIRST: &Forms =
+        &[(&DIGITS, |found| plain(found)), (&CHINESE, |found| plain(found))];
+    static DAY_FIRST: &Forms = &[(&BEFORE, |found| {
+        Some(Day { year: number(found, 3)?, month: month(found, 2), day: number(found, 1) })
+    })];
+    static MONTH_FIRST: &Forms = &[(&BEHIND, |found| {
+        Some(Day { year: number(found, 3)?, month: month(found, 1), day: number(found, 2) })
+    })];
+    let begins = |text: &str| MONTHS.iter().any(|month| text.starts_with(month));
+    let (digits, rest) = digits(text);
+    match digits {
+        0 if begins(rest) => MONTH_FIRST,
+        1 | 2 => {
+            let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|end| rest.strip_prefix(end));
+            let rest = ordinal.unwrap_or(rest);
+            let month = rest.trim_start();
+            if month.len() < rest.len() && begins(month) { DAY_FIRST } else { &[] }
+        }
+        4 => YEAR_FIRST,
+        _ => &[],
+    }
+}
+
+/// How many digits a text begins with, of five at most, and what follows.
+fn digits(text: &str) -> (usize, &str) {
+    let rest = text.trim_start_matches(char::is_numeric);
+    let digits = text.get(..text.len() - rest.len()).unwrap_or_default();
+    (digits.chars().take(5).count(), rest)
+}
+
 fn plain(found: &Captures<'_>) -> Option<Day> {
     Some(Day { year: number(found, 1)?, month: number(found, 2), day: number(found, 3) })
 }
 
 /// The minute of the day with which a text begins, and its bytes.
 pub(super) fn clock(text: &str) -> Option<(u32, usize)> {
+    let (digits, rest) = digits(text);
+    let told = rest.starts_with([':', '：']) || rest.trim_start().starts_with(['a', 'p', '点']);
+    if !(1..=2).contains(&digits) || !told {
+        return None;
+    }
     let found = CLOCK.as_ref()?.captures(text)?;
     let hour = number(&found, 1)?;
     let half = found.get(5).map(|part| part.as_str());

@@ -148,6 +148,9 @@ fn told(draft: &Draft) -> Value {
 
 /// SHA-256 in hex of a draft as the record would show it. Vectors are no text, and are not masked.
 fn sum(draft: &Draft) -> String {
+    if draft.images.iter().all(|image| image.vector.is_empty()) {
+        return digest(&serde_json::to_string(draft).unwrap_or_default());
+    }
     let (mut bare, mut vectors) = (draft.clone(), Sha256::new());
     for image in &mut bare.images {
         for number in std::mem::take(&mut image.vector) {
@@ -155,10 +158,7 @@ fn sum(draft: &Draft) -> String {
         }
     }
     let text = serde_json::to_string(&bare).unwrap_or_default();
-    match draft.images.iter().all(|image| image.vector.is_empty()) {
-        true => digest(&text),
-        false => digest(&format!("{text} {}", hex::encode(vectors.finalize()))),
-    }
+    digest(&format!("{text} {}", hex::encode(vectors.finalize())))
 }
 
 /// Code and reason of the first draft that was not taken: a batch with one does not look like a

@@ -29,6 +29,7 @@ impl Writing {
         let reading = Reading::of(&write.draft);
         let (suspicions, chunks) = (Vec::new(), Vec::new());
         let marks = conflict::marks(&write.draft, &collection);
+        let write = Arc::new(write);
         let one = Prepared { write, ruling, collection, suspicions, chunks, reading, marks };
         let one = Arc::new(one);
         let known = lookup(self.store(), std::slice::from_ref(&one), self.now()).await?;
@@ -43,7 +44,7 @@ impl Writing {
             .iter()
             .map(|write| {
                 let collection = collections.get(&write.draft.collection)?;
-                prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
+                prepare(Arc::new(write.clone()), Arc::clone(collection)).map(Arc::new)
             })
             .collect();
         let Some(prepared) = prepared else {

@@ -85,10 +85,15 @@ impl Inbox {
 
     /// Gives the room back.
     pub(super) fn release<'d>(&self, drafts: impl IntoIterator<Item = &'d Draft>) {
+        self.give_back(&drafts.into_iter().map(weigh).collect::<Vec<_>>());
+    }
+
+    /// The same for writes of these bytes.
+    pub(super) fn give_back(&self, weights: &[u64]) {
         let mut load = self.load();
-        for draft in drafts {
+        for weight in weights {
             load.writes = load.writes.saturating_sub(1);
-            load.bytes = load.bytes.saturating_sub(weigh(draft));
+            load.bytes = load.bytes.saturating_sub(*weight);
         }
         drop(load);
         self.report();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::inbox::Taker;
-use super::{Inner, cover};
+use super::{Inner, cover, inbox};
 use crate::mask;
 use crate::memory::collection::Collections;
 use crate::memory::fault::{Error, Violation};
@@ -115,14 +115,14 @@ impl Inner {
         if writes.is_empty() {
             return;
         }
-        let drafts: Vec<Draft> = writes.iter().map(|write| write.draft.clone()).collect();
+        let weights: Vec<u64> = writes.iter().map(inbox::size).collect();
         match self.parts.store.accept(writes).await {
             Ok(()) => {
                 self.inbox.report();
                 self.arrived.notify_one();
             }
             Err(error) => {
-                self.inbox.release(&drafts);
+                self.inbox.give_back(&weights);
                 for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
                     *answer = Err(error.clone().into());
                 }

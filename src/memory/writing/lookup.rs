@@ -16,6 +16,8 @@ use crate::memory::unit::{Draft, Kind, Layer, State, Version};
 
 /// Versions that are looked at for statements against a text, at each date and in all.
 const KIN: usize = 32;
+/// Writes that are looked up together; others are beside them.
+const LOOKS: usize = 128;
 /// Writes that are looked up further at once.
 const AT_ONCE: usize = 8;
 /// Versions that a write is held against because of its facts, or of its document.
@@ -56,7 +58,8 @@ async fn look(
     now: Option<Timestamp>,
 ) -> Result<Vec<Known>, Error> {
     let looks: Vec<Look> = batch.iter().map(|one| asked(one, now)).collect();
-    let looked = store.look(&looks).await?;
+    let parts = looks.chunks(LOOKS).map(|some| store.look(some));
+    let looked = try_join_all(parts).await?.into_iter().flatten();
     let mut looked = batch.iter().zip(looked);
     let mut known = Vec::with_capacity(batch.len());
     while known.len() < batch.len() {

@@ -17,7 +17,7 @@ const REASONS: usize = 8;
 /// A write with all that it says itself.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    pub(super) write: Write,
+    pub(super) write: Arc<Write>,
     pub(super) ruling: Ruling,
     pub(super) collection: Arc<Collection>,
     /// Why it is to be quarantined; empty when it is not.
@@ -29,7 +29,7 @@ pub(super) struct Prepared {
 }
 
 /// Looks at a write; `None` when its ruling cannot be read, which is none that this program wrote.
-pub(super) fn prepare(write: Write, collection: Arc<Collection>) -> Option<Prepared> {
+pub(super) fn prepare(write: Arc<Write>, collection: Arc<Collection>) -> Option<Prepared> {
     let ruling: Ruling = serde_json::from_str(&write.ruling).ok()?;
     let tokens = usize::try_from(collection.chunk_tokens).unwrap_or_default();
     let chunks = chunk(&write.draft, tokens, &collection.zone());

@@ -158,7 +158,7 @@ impl Inner {
     }
 
     /// What is worked on next: of each source id the first that waits.
-    async fn batch(&self) -> Result<Vec<(Write, Arc<Collection>)>, Error> {
+    async fn batch(&self) -> Result<Vec<(Arc<Write>, Arc<Collection>)>, Error> {
         let most = self.config.batch.clamp(1, 1024);
         let most = if self.vectors.ready() { most.min(EMBEDDED) } else { most };
         let collections = self.parts.collections.load();
@@ -180,7 +180,7 @@ impl Inner {
                 let collection = collections.get(&write.draft.collection).filter(|_| free);
                 if let Some(collection) = collection {
                     bytes += inbox::size(&write);
-                    batch.push((write, Arc::clone(collection)));
+                    batch.push((Arc::new(write), Arc::clone(collection)));
                 }
                 if batch.len() >= most || bytes > BYTES {
                     return Ok(batch);
@@ -196,7 +196,7 @@ impl Inner {
     /// What the writes say themselves, on a thread of its own.
     async fn prepare(
         &self,
-        batch: Vec<(Write, Arc<Collection>)>,
+        batch: Vec<(Arc<Write>, Arc<Collection>)>,
         failing: &mut Failing,
     ) -> Result<Vec<Arc<Prepared>>, Error> {
         let batch = Arc::new(batch);
@@ -205,7 +205,7 @@ impl Inner {
         }
         let mut prepared = Vec::new();
         for (write, collection) in batch.iter() {
-            let alone = Arc::new(vec![(write.clone(), Arc::clone(collection))]);
+            let alone = Arc::new(vec![(Arc::clone(write), Arc::clone(collection))]);
             match prepare_all(alone).await {
                 Some(one) => prepared.extend(one),
                 None => {
@@ -326,13 +326,13 @@ const fn is_of_one(error: &Error) -> bool {
 
 /// On as many threads as there are cores, since most of what a write takes is here; `None` where it
 /// panicked.
-async fn prepare_all(batch: Arc<Vec<(Write, Arc<Collection>)>>) -> Option<Vec<Arc<Prepared>>> {
+async fn prepare_all(batch: Arc<Vec<(Arc<Write>, Arc<Collection>)>>) -> Option<Vec<Arc<Prepared>>> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     let share = batch.len().div_ceil(threads).max(SHARE);
     let part = |from: usize| {
         let batch = Arc::clone(&batch);
-        let one = |(write, collection): &(Write, Arc<Collection>)| {
-            prepare(write.clone(), Arc::clone(collection)).map(Arc::new)
+        let one = |(write, collection): &(Arc<Write>, Arc<Collection>)| {
+            prepare(Arc::clone(write), Arc::clone(collection)).map(Arc::new)
         };
         tokio::task::spawn_blocking(move || {
             batch.iter().skip(from).take(share).map(one).collect::<Option<Vec<_>>>()

@@ -184,3 +184,18 @@ async fn two_hundred_asks_at_once_are_all_answered_and_all_counted() {
     drop((answered, models));
     assert_eq!(free(&open(&config)).left().tokens, Some(1_000_000 - 200 * 15));
 }
+
+#[tokio::test]
+async fn tokens_that_cannot_be_are_not_believed() {
+    for (read, written) in [(0, 5), (10, 0), (u64::MAX, 5), (10, u64::MAX)] {
+        let mut answer = chat("Good day to you");
+        answer["usage"] = json!({ "prompt_tokens": read, "completion_tokens": written });
+        let server = Server::start(vec![say(&answer)]).await;
+        let models = one(&server, "openai", PRICED);
+        let run = purse(&models, Some(5000), Some("1"));
+        let usage = spend(&models, &run).await.unwrap().usage;
+        assert!(usage.estimated, "{usage:?}");
+        assert!((1..500).contains(&usage.input) && (1..50).contains(&usage.output), "{usage:?}");
+        assert!(run.left().tokens > Some(4000), "{usage:?}");
+    }
+}

@@ -65,7 +65,11 @@ impl Drive {
         let why = format!("run {run} answered {kind} question {} ms ago", served.age_ms);
         self.add("", Event::Routed(Routed { route: Route::Cache, why, ..Routed::default() }))
             .await?;
-        for (task, event) in events {
+        for (task, mut event) in events {
+            if let Event::Evidence(step) = &mut event {
+                // In this trace it stands behind the question.
+                step.at = Timestamp::now();
+            }
             self.add(&task, event).await?;
         }
         let kept = self.log.events();

@@ -20,6 +20,8 @@ use super::writer::{Order, Step};
 use super::{Sqlite, amend, erase, models, purge, read, rows, search, settle};
 use crate::memory::{Draft, Scope, State, UnitId, Version};
 
+/// Settlements that are made ready together; others are beside them.
+const SHARE: usize = 64;
 /// Rows that one transaction of a long removal takes, so that writes do not wait for long.
 const PIECE: i64 = 2000;
 
@@ -52,12 +54,19 @@ impl Store for Sqlite {
     }
 
     async fn settle(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<i64>>, Error> {
-        let path = self.path.clone();
         let mut changes = settlements.iter().flat_map(|settlement| &settlement.changes);
         let opens = changes.any(|change| change.ended == Some(None));
-        let prepare = move || settle::prepare(settlements).map_err(|fault| fault.told(&path));
-        let prepared = tokio::task::spawn_blocking(prepare).await;
-        let prepared = prepared.map_err(|_cancelled| Error::Closed)??;
+        let mut rest = settlements.into_iter().peekable();
+        let mut parts = Vec::new();
+        while rest.peek().is_some() {
+            let (some, path) = (rest.by_ref().take(SHARE).collect(), self.path.clone());
+            let prepare = move || settle::prepare(some).map_err(|fault| fault.told(&path));
+            parts.push(tokio::task::spawn_blocking(prepare));
+        }
+        let mut prepared = Vec::new();
+        for part in parts {
+            prepared.extend(part.await.map_err(|_cancelled| Error::Closed)??);
+        }
         let settled = self.write(move |step| settle::settle(step, prepared)).await;
         if opens {
             self.look_again_for_bare();
