@@ -208,9 +208,10 @@ async fn kills(mut daemon: Daemon, model: &Model) {
         model.hold(false);
         let begun = Instant::now();
         daemon = daemon.restart_unready().await;
-        let request = ResumeRequest { run_id: first.run_id.clone(), after: first.seq };
-        let events = client(&daemon).await.resume(request).await.unwrap();
-        let seen = end(events.into_inner()).await;
+        let run_id = first.run_id.clone();
+        let request = ResumeRequest { run_id, after: first.seq, ..ResumeRequest::default() };
+        let events = resumed(&mut client(&daemon).await, &request).await;
+        let seen = end(events).await;
         took.time(begun.elapsed());
         let actions = seen.iter().filter(|one| matches!(one.event, Some(Event::Action(_))));
         assert_eq!(actions.count(), 2, "no call was made again");
@@ -219,6 +220,18 @@ async fn kills(mut daemon: Daemon, model: &Model) {
     figure("reason.resume.least", took.least(), "ms");
     figure("reason.resume.p50", took.median(), "ms");
     figure("reason.resume.most", took.most(), "ms");
+}
+
+/// The events of a run, as soon as the daemon has opened its runs.
+async fn resumed(client: &mut Client, request: &ResumeRequest) -> Streaming<RunEvent> {
+    let mut tick = tokio::time::interval(Duration::from_millis(1));
+    loop {
+        match client.resume(request.clone()).await {
+            Ok(events) => return events.into_inner(),
+            Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable, "{status}"),
+        }
+        tick.tick().await;
+    }
 }
 
 async fn client(daemon: &Daemon) -> Client {

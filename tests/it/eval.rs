@@ -140,7 +140,8 @@ impl Bed {
     /// The tools that were executed, by the ledger.
     fn executed(&self) -> Vec<String> {
         let config = self.daemon.config();
-        let done = self.cli(&["ledger", "export", "--config", &config]);
+        let search = ["ledger", "search", "--json", "--limit", "1000", "--config", &config];
+        let done = self.cli(&search);
         assert!(done.status.success(), "{done:?}");
         let text = String::from_utf8(done.stdout).unwrap();
         text.lines()

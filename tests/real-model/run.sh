@@ -135,7 +135,8 @@ local = { folder = "${SWITCHBOARD_MODEL:-$PWD/target/model}" }
 provider = "openai"
 url = "http://127.0.0.1:$port/v1"
 model = "small"
-form = "schema"
+# The server refuses the schema of a turn with bounds and patterns ("failed to parse grammar").
+form = "json"
 timeout = "180s"
 first_token_timeout = "120s"
 context = 12288

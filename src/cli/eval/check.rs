@@ -84,7 +84,7 @@ fn ended(checks: &mut Checks, wanted: &[Ended], seen: &Seen) {
     checks.hold("ended", holds, || {
         let wanted: Vec<&str> = wanted.iter().map(|one| one.as_str()).collect();
         let ended = seen.ended.map_or("cut off", Ended::as_str);
-        let text: String = seen.answer.chars().take(200).collect();
+        let text = seen.answer.chars().take(200).collect::<String>().replace('\n', " ");
         format!("{ended} instead of {}: {} {text}", wanted.join(" or "), seen.why)
     });
 }
