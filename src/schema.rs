@@ -33,13 +33,12 @@ pub use flaw::{Flaw, FlawKind};
 pub use partial::unknown;
 pub(crate) use reader::{Bounds, read, read_last};
 pub(crate) use reference::follow;
-pub(crate) use validator::fits;
 pub use violation::Violation;
 pub(crate) use wrapping::ENDS;
 
 pub(crate) use notation::translate as from_notation;
 pub(crate) use repair::loosely;
-pub(crate) use shape::Shape;
+pub(crate) use shape::{Shape, fits};
 use store::Slot;
 use terms::own;
 pub(crate) use terms::own_terms;

@@ -42,3 +42,15 @@ impl Shape {
         errors.map(misfit).collect()
     }
 }
+
+/// Whether a value fits a schema; if not, why the schema cannot be used, or where the value does not
+/// fit, in one line.
+pub(crate) fn fits(schema: &Value, value: &Value) -> Result<(), String> {
+    let misfits = Shape::compile(schema)?.check(value);
+    let told = |one: &Misfit| match one.pointer.as_str() {
+        "" => one.message.clone(),
+        pointer => format!("{pointer}: {}", one.message),
+    };
+    let told: Vec<String> = misfits.iter().map(told).collect();
+    if told.is_empty() { Ok(()) } else { Err(told.join("; ")) }
+}

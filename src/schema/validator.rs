@@ -27,8 +27,6 @@ const MAX_REGEX: usize = 4 << 20;
 const MAX_BRANCHES: usize = 1024;
 /// Values in arguments beyond which only the first error is looked for: each costs memory.
 const MAX_COLLECTED: usize = 50_000;
-/// Most errors that are told of a value against a schema of no tool.
-const MAX_TOLD: usize = 4;
 /// Most errors looked at.
 const MAX_ERRORS: usize = 2_000;
 /// Base URI under which a tool's schema refers to itself.
@@ -248,14 +246,6 @@ pub(super) fn compile(schema: &Value, rewritten: &mut Option<Value>) -> Result<V
     let validator = options().build(&soft).map_err(|error| describe(&error))?;
     *rewritten = Some(soft);
     Ok(validator)
-}
-
-/// Whether a value fits a schema that belongs to no tool; if not, the first places at which it does not.
-pub(crate) fn fits(schema: &Value, value: &Value) -> Result<(), String> {
-    let validator = compile(schema, &mut None)?;
-    let errors: Vec<String> =
-        validator.iter_errors(value).take(MAX_TOLD).map(|error| describe(&error)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 
 fn describe(error: &ValidationError<'_>) -> String {
