@@ -49,7 +49,7 @@ impl Log {
             }
             let kept = Arc::new(Kept {
                 seq: story.seq + 1,
-                at: Timestamp::now(),
+                at: now(),
                 run: self.run.clone(),
                 step: story.step_of(task) + u32::from(event.begins_step(story.retries(task))),
                 task: task.to_owned(),
@@ -77,4 +77,10 @@ impl Log {
     fn lock(&self) -> MutexGuard<'_, Story> {
         self.story.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The time, as exactly as the file keeps it: what is worked out of an event is the same after a restart.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }

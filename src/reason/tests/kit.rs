@@ -301,13 +301,13 @@ impl Bench {
         let approvals = Approvals::open(&queue, &tasks, &stop).unwrap();
         let admission = Admission::new(admission::Config::default()).unwrap();
         let sandbox = Sandbox::start(boxes, tasks.clone(), stop.clone()).await.unwrap();
-        let mut readiness = sandbox.readiness();
-        let ready = tokio::time::timeout(PATIENCE, readiness.wait_for(|now| now.ready));
-        ready.await.expect("no engine answers").unwrap();
         let replies = RepliesConfig::default();
         let kept = (approvals, ledger.clone());
         let pipeline =
             Arc::new(Pipeline::new(admission, snapshot, &replies, sandbox.clone(), kept));
+        let mut readiness = sandbox.readiness();
+        let ready = tokio::time::timeout(PATIENCE, readiness.wait_for(|now| now.ready));
+        ready.await.expect("no engine answers").unwrap();
         let desk = Desk::start(DeskPlace {
             policies: policies.clone(),
             config: crate::memory::Config { enabled: Some(false), ..Default::default() },
