@@ -150,7 +150,7 @@ fn a_url_gets_the_path_of_its_chat_where_it_has_none() {
 fn the_keys_that_are_documented_are_real() {
     let shipped = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/switchboard.toml"));
     let (_, table) = shipped.split_once("# [models]\n").unwrap();
-    let (table, _) = table.split_once("[telemetry]").unwrap();
+    let (table, _) = table.split_once("\n[reason]\n").unwrap();
     let lines = table.lines().filter_map(|line| line.strip_prefix("# "));
     let is_key = |line: &str| {
         let key = line.split_once(" = ").map(|(key, _)| key);
