@@ -32,7 +32,7 @@ pub(super) enum Eval {
     /// `kind`, `agent`, `memory` (units), `as_of`, `collections`, `limits` (steps, tokens), `model` (what the
     /// model says), `expect` (ended, tools, answer, decision, evidence, prompt), `never` (runs, sends, says,
     /// prompts, reaches), and `then`: the questions that follow it up.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Put two results of `eval run --out` side by side: the score of each, by case and in sum. Exit 1 when a
     /// case got worse.
     Compare(compare::Options),
@@ -40,7 +40,7 @@ pub(super) enum Eval {
 
 pub(super) async fn run(eval: Eval) -> Result<ExitCode, Failed> {
     match eval {
-        Eval::Run(options) => Box::pin(run::run(options)).await,
+        Eval::Run(options) => Box::pin(run::run(*options)).await,
         Eval::Compare(options) => compare::run(&options),
     }
 }

@@ -77,7 +77,7 @@ pub enum Unserved {
     Unavailable(String),
     /// Policy does not permit it.
     #[error("{}", denied(.0))]
-    Denied(Decision),
+    Denied(Box<Decision>),
     /// The runs do not do it.
     #[error(transparent)]
     Run(#[from] Error),
@@ -160,7 +160,7 @@ impl Front {
             Ok(decision) => decision,
             Err(error) => {
                 if let Unserved::Denied(decision) = &error {
-                    let said = (Some(decision), &told, Err(&error));
+                    let said = (Some(&**decision), &told, Err(&error));
                     self.record(visitor, received, said).await?;
                 }
                 return Err(hidden(error, &asked.agent));
@@ -226,7 +226,7 @@ impl Front {
         let decision = reasoners.decide(&visitor.caller, &self.crew(runs, agent)?);
         match decision.ruling {
             Ruling::Permit => Ok(decision),
-            _ => Err(Unserved::Denied(decision)),
+            _ => Err(Unserved::Denied(Box::new(decision))),
         }
     }
 

@@ -111,9 +111,9 @@ impl Drive {
             self.call_all(&reads).await?;
             for read in &reads {
                 let taken = match &read.want {
-                    Want::Memory(want) => self.from_memory(&mut plan, read, want).await?,
+                    Want::Memory(want) => self.ask_memory(&mut plan, read, want).await?,
                     Want::Tool { tool, arguments } => {
-                        self.from_tool(&mut plan, read, (tool, arguments)).await?
+                        self.call_tool(&mut plan, read, (tool, arguments)).await?
                     }
                 };
                 match taken {
@@ -147,7 +147,7 @@ impl Drive {
         Ok(())
     }
 
-    async fn from_memory(
+    async fn ask_memory(
         &self,
         plan: &mut Plan,
         read: &Read,
@@ -184,7 +184,7 @@ impl Drive {
         Ok(plan.recalled(&read.facts, self.proof().builder(), hits, now))
     }
 
-    async fn from_tool(
+    async fn call_tool(
         &self,
         plan: &mut Plan,
         read: &Read,

@@ -67,7 +67,8 @@ fn models(config: &model::Config, checks: &mut Vec<Check>) {
             Some(path) => mode("model's key", path, 0o077, "put the key there, and chmod 600 it"),
             None => {
                 let key = endpoint.key_env.as_ref();
-                let key = key.map_or("no key".to_owned(), |key| format!("its key is in ${key}"));
+                let key =
+                    key.map_or_else(|| "no key".to_owned(), |key| format!("its key is in ${key}"));
                 Check::good(
                     "model",
                     format!("{name}: {} at {}; {key}", endpoint.model, endpoint.url),

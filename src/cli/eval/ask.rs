@@ -127,32 +127,30 @@ impl Said {
             "prompt_tokens": tokens, "completion_tokens": said, "total_tokens": tokens + said,
         });
         let (id, calls) = (format!("recorded-{number}"), self.calls(number));
-        let whole = |part: &str, message: Value, stop: Option<&str>| {
-            let object = if ask.stream { "chat.completion.chunk" } else { "chat.completion" };
+        let object = if ask.stream { "chat.completion.chunk" } else { "chat.completion" };
+        let whole = |choices: Value, usage: Option<&Value>| {
             json!({
                 "id": id, "object": object, "created": 0, "model": ask.model,
-                "choices": [{ "index": 0, part: message, "finish_reason": stop }],
+                "choices": choices, "usage": usage,
             })
         };
+        let choice = |part: &str, message: Value, stop: Option<&str>| json!([{ "index": 0, part: message, "finish_reason": stop }]);
         let mut message = json!({ "role": "assistant", "content": self.text });
         if !ask.stream {
-            if !calls.is_empty() {
-                message["tool_calls"] = Value::from(calls);
+            if let Some(members) = message.as_object_mut().filter(|_| !calls.is_empty()) {
+                members.insert("tool_calls".to_owned(), Value::from(calls));
             }
-            let mut body = whole("message", message, Some(self.stop()));
-            body["usage"] = usage;
-            return body.to_string();
+            return whole(choice("message", message, Some(self.stop())), Some(&usage)).to_string();
         }
-        let mut chunks = vec![whole("delta", message, None)];
+        let mut chunks = vec![whole(choice("delta", message, None), None)];
         for (at, mut call) in calls.into_iter().enumerate() {
-            call["index"] = json!(at);
-            chunks.push(whole("delta", json!({ "tool_calls": [call] }), None));
+            if let Some(members) = call.as_object_mut() {
+                members.insert("index".to_owned(), json!(at));
+            }
+            chunks.push(whole(choice("delta", json!({ "tool_calls": [call] }), None), None));
         }
-        chunks.push(whole("delta", json!({}), Some(self.stop())));
-        let mut last = whole("delta", json!({}), None);
-        last["choices"] = json!([]);
-        last["usage"] = usage;
-        chunks.push(last);
+        chunks.push(whole(choice("delta", json!({}), Some(self.stop())), None));
+        chunks.push(whole(json!([]), Some(&usage)));
         let events = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
         events.chain(["data: [DONE]\n\n".to_owned()]).collect()
     }

@@ -48,7 +48,7 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
             None => behind,
         };
     }
-    with_dates(parts)
+    with_dates(&parts)
 }
 
 /// The part that begins here, and what is behind it; `None` where none does.
@@ -146,7 +146,7 @@ fn measured(mut rest: &str) -> (usize, &'static str, &str) {
 
 /// What the word that begins here is, by the table, and what is behind it. Where a script has no spaces,
 /// the longest beginning counts.
-fn beginning<'t, T>(rest: &'t str, table: impl Fn(&str) -> Option<T>) -> Option<(T, &'t str)> {
+fn beginning<T>(rest: &str, table: impl Fn(&str) -> Option<T>) -> Option<(T, &str)> {
     let first = rest.chars().next()?;
     if first.is_alphabetic() && !is_run(first) {
         let (word, after) = split(rest, |one| one.is_alphabetic() && !is_run(one));
@@ -210,9 +210,9 @@ fn dated(year: i16, month: i8, day: i8) -> Option<String> {
 }
 
 /// Days whose month is a word, joined: `4 March 2026`, `March 4th, 2026`.
-fn with_dates(parts: Vec<Part>) -> Vec<Part> {
+fn with_dates(parts: &[Part]) -> Vec<Part> {
     let mut joined = Vec::with_capacity(parts.len());
-    let mut rest = parts.as_slice();
+    let mut rest = parts;
     while let Some((first, after)) = rest.split_first() {
         match spelled(rest) {
             Some((day, left)) => {

@@ -180,6 +180,6 @@ fn has(text: &str, word: &str) -> bool {
         let after = text.get(at + found.len()..).and_then(|text| text.chars().next());
         let starts = word.starts_with(|one: char| one.is_ascii_alphanumeric());
         let ends = word.ends_with(|one: char| one.is_ascii_alphanumeric());
-        !(starts && inside(before)) && !(ends && inside(after))
+        !((starts && inside(before)) || (ends && inside(after)))
     })
 }

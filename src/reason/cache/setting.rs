@@ -57,9 +57,9 @@ impl Setting<'_> {
         let text = spelled(question);
         let alike = (text.len() <= LONGEST).then(|| {
             let read = alike::Signature::read(&text);
-            digest_of(&[&setting, "alike", &read.key()])
+            digest_of([setting.as_str(), "alike", &read.key()])
         });
-        Slot { equal: digest_of(&[&setting, "equal", &text]), alike, text }
+        Slot { equal: digest_of([setting.as_str(), "equal", &text]), alike, text }
     }
 
     fn digest(&self, now: Timestamp) -> String {
@@ -74,7 +74,7 @@ impl Setting<'_> {
         };
         let (collections, roles) = (collections.join("\n"), roles.join("\n"));
         let parts = [
-            &self.caller.tenant,
+            self.caller.tenant.as_str(),
             &self.caller.name,
             &roles,
             self.agent,
@@ -85,7 +85,7 @@ impl Setting<'_> {
             self.previous,
             &quarter,
         ];
-        hex::encode(digest_of(&parts))
+        hex::encode(digest_of(parts))
     }
 }
 

@@ -192,7 +192,7 @@ fn what_is_not_whole_and_clean_is_not_kept() {
         (Worth { used: vec![used(Risk::Outbound, None)], ..clean.clone() }, Unfit::Writes(tool())),
         (Worth { used: vec![used(Risk::Read, None)], ..clean.clone() }, Unfit::Uncacheable(tool())),
         (Worth { used: vec![used(Risk::Read, Some(10))], ..clean.clone() }, Unfit::Over),
-        (Worth { until: Some(Timestamp::UNIX_EPOCH), ..clean.clone() }, Unfit::Over),
+        (Worth { until: Some(Timestamp::UNIX_EPOCH), ..clean }, Unfit::Over),
     ];
     for (worth, unfit) in cases {
         assert_eq!(worth.life(five), Err(unfit), "{worth:?}");

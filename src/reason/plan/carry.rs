@@ -138,7 +138,7 @@ impl Drive {
         let proof = self.proof();
         let trace = proof.trace();
         let cited = message.evidence.iter().filter_map(|label| trace.item(label));
-        found.untrusted = cited.map(|item| item.untrusted).any(|untrusted| untrusted);
+        found.untrusted = cited.into_iter().any(|item| item.untrusted);
         found
     }
 

@@ -65,7 +65,7 @@ pub(super) fn summary(
 ) -> Result<Option<Summary>, Error> {
     let sql = format!("SELECT {COLUMNS} FROM run WHERE id = ?1 AND tenant = ?2 AND caller = ?3");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row(params![run.as_str(), by.tenant, by.name], |row| read(row));
+    let found = statement.query_row(params![run.as_str(), by.tenant, by.name], read);
     Ok(found.optional()?.flatten())
 }
 
@@ -94,7 +94,7 @@ pub(super) fn list(
     sql.push_str(" ORDER BY id DESC LIMIT ?");
     values.push(i64::from(limit).into());
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), |row| read(row))?;
+    let rows = statement.query_map(params_from_iter(values), read)?;
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 

@@ -397,13 +397,11 @@ pub(super) fn kinds(events: &[Kept]) -> Vec<&'static str> {
 
 /// The observations, in order.
 pub(super) fn seen(events: &[Kept]) -> Vec<&crate::reason::event::Observation> {
-    let seen = |kept: &'_ Kept| matches!(kept.event, Event::Observation(_));
-    events
-        .iter()
-        .filter(|kept| seen(kept))
-        .map(|kept| match &kept.event {
-            Event::Observation(seen) => &**seen,
-            _ => unreachable!(),
-        })
-        .collect()
+    fn seen(kept: &Kept) -> Option<&crate::reason::event::Observation> {
+        match &kept.event {
+            Event::Observation(seen) => Some(seen),
+            _ => None,
+        }
+    }
+    events.iter().filter_map(seen).collect()
 }

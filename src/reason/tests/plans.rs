@@ -113,15 +113,13 @@ fn rulings(events: &[Kept]) -> Vec<Ruling> {
 }
 
 fn planned(events: &[Kept]) -> Vec<&Planned> {
-    let plan = |kept: &'_ Kept| matches!(kept.event, Event::Planned(_));
-    events
-        .iter()
-        .filter(|kept| plan(kept))
-        .map(|kept| match &kept.event {
-            Event::Planned(planned) => planned,
-            _ => unreachable!(),
-        })
-        .collect()
+    fn planned(kept: &Kept) -> Option<&Planned> {
+        match &kept.event {
+            Event::Planned(planned) => Some(planned),
+            _ => None,
+        }
+    }
+    events.iter().filter_map(planned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -65,11 +65,6 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// With a model that says these one after the other.
-    pub(crate) async fn saying(says: impl IntoIterator<Item = Say>) -> Self {
-        Self::of(Model::saying(says).await).await
-    }
-
     /// With a model that says what the script makes of each request.
     pub(crate) async fn by(script: impl Fn(&Seen) -> Say + Send + Sync + 'static) -> Self {
         Self::of(Model::start(script).await).await

@@ -47,6 +47,15 @@ async fn a_slow_answer_is_an_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_cut_is_asked_for_again() {
+    let says = [Say::Cut("The answer is".to_owned()), Say::text("The answer is 7.")];
+    let bed = Bed::chatting(Model::saying(says).await, "").await;
+    let events = bed.run(ask("What is it?")).await;
+    whole(&events);
+    assert_eq!(answer(&events).text, "The answer is 7.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_may_pass_is_asked_again() {
     let right = || Say::text("Here I am.");
     let cases = [

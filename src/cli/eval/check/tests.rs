@@ -53,12 +53,14 @@ fn wrong(expect: Value, never: Value) -> Vec<String> {
     found.into_iter().filter(|one| !one.wrong.is_empty()).map(|one| one.check).collect()
 }
 
-fn holds(expect: Value) {
+fn holds(expect: impl Into<Value>) {
+    let expect = expect.into();
     let found = wrong(expect.clone(), json!({}));
     assert!(found.is_empty(), "{expect}: {found:?}");
 }
 
-fn fails(expect: Value, check: &str) {
+fn fails(expect: impl Into<Value>, check: &str) {
+    let expect = expect.into();
     assert_eq!(wrong(expect.clone(), json!({})), [check], "{expect}");
 }
 
