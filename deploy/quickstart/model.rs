@@ -137,8 +137,8 @@ async fn answer(State(script): State<Script>, body: Bytes) -> Response {
     };
     let calls: Vec<Value> = line.calls.iter().enumerate().map(call).collect();
     let mut message = json!({ "role": "assistant", "content": said(&line.says, &asked) });
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.into();
+    if let Some(members) = message.as_object_mut().filter(|_| !calls.is_empty()) {
+        members.insert("tool_calls".to_owned(), calls.into());
     }
     let finish = if line.calls.is_empty() { "stop" } else { "tool_calls" };
     let told = message.to_string().len() / 4;
@@ -146,8 +146,8 @@ async fn answer(State(script): State<Script>, body: Bytes) -> Response {
         "prompt_tokens": asked.len() / 4, "completion_tokens": told,
         "total_tokens": asked.len() / 4 + told,
     });
-    if body["stream"] == json!(true) {
-        streamed(message, finish, &usage)
+    if body.get("stream") == Some(&json!(true)) {
+        streamed(&message, finish, &usage)
     } else {
         whole(&message, finish, &usage)
     }
@@ -162,7 +162,7 @@ fn whole(message: &Value, finish: &str, usage: &Value) -> Response {
 }
 
 /// The message as events: its text word by word, then its calls.
-fn streamed(message: Value, finish: &str, usage: &Value) -> Response {
+fn streamed(message: &Value, finish: &str, usage: &Value) -> Response {
     let event = |choices: Value, usage: &Value| {
         let chunk = json!({
             "id": "chatcmpl-script", "object": "chat.completion.chunk", "created": 0,
@@ -174,13 +174,18 @@ fn streamed(message: Value, finish: &str, usage: &Value) -> Response {
         event(json!([{ "index": 0, "delta": delta, "finish_reason": finish }]), &Value::Null)
     };
     let mut text = delta(json!({ "role": "assistant", "content": "" }), Value::Null);
-    for word in message["content"].as_str().unwrap_or_default().split_inclusive(' ') {
+    for word in
+        message.get("content").and_then(Value::as_str).unwrap_or_default().split_inclusive(' ')
+    {
         text.push_str(&delta(json!({ "content": word }), Value::Null));
     }
-    let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let calls =
+        message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (index, call) in calls.iter().enumerate() {
         let mut call = call.clone();
-        call["index"] = json!(index);
+        if let Some(members) = call.as_object_mut() {
+            members.insert("index".to_owned(), json!(index));
+        }
         text.push_str(&delta(json!({ "tool_calls": [call] }), Value::Null));
     }
     text.push_str(&delta(json!({}), json!(finish)));

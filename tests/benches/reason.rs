@@ -19,6 +19,7 @@ use switchboard::proto::reason::run_event::Event;
 use switchboard::proto::reason::{ResumeRequest, RunEvent, RunRequest};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
@@ -62,7 +63,7 @@ impl Model {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
-        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        TaskTracker::new().spawn(async move { axum::serve(listener, app).await.unwrap() });
         (model, port)
     }
 
@@ -259,7 +260,9 @@ async fn ask(client: &mut Client) -> Duration {
 async fn end(mut events: Streaming<RunEvent>) -> Vec<RunEvent> {
     let mut seen = Vec::new();
     loop {
-        let event = events.message().await.unwrap().expect("the stream has no end");
+        let Some(event) = events.message().await.unwrap() else {
+            panic!("the stream ends without an end of the run")
+        };
         match &event.event {
             Some(Event::Answer(_)) => return seen,
             Some(Event::Partial(_) | Event::Failed(_) | Event::Cancelled(_)) => {

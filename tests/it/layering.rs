@@ -212,9 +212,8 @@ fn every_way_a_run_fails_is_told_in_the_proto_file() {
         }
         for start in ["at_limit(", "Failure { code: \""] {
             for (at, _) in text.match_indices(start) {
-                let call =
-                    &text[at..text[at..].find(['}', ';']).map_or(text.len(), |end| at + end)];
-                used.extend(call.split('"').filter(is_code));
+                let call = text.get(at..).unwrap_or_default().split(['}', ';']).next();
+                used.extend(call.unwrap_or_default().split('"').filter(is_code));
             }
         }
     }

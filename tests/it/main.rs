@@ -1,6 +1,7 @@
 //! Integration tests: one binary against the real daemon, a real engine and real clients.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a test helper may fail its test"

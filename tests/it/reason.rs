@@ -77,18 +77,14 @@ async fn a_question_is_answered_in_three_steps_of_which_each_is_told() {
     // What was cited was observed, and each action is a call of the ledger under the run's caller.
     let mut known = Vec::new();
     for event in &events {
-        match &event.event {
-            Some(Event::Observation(seen)) => {
-                assert!(seen.success, "{seen:?}");
-                let records = bed.records(&seen.tool);
-                let record = records.iter().find(|one| one["call_id"] == json!(seen.call_id));
-                let record = record.unwrap_or_else(|| panic!("{seen:?} is not in {records:?}"));
-                assert_eq!(record["caller"], "agent");
-                assert_eq!(record["conversation"], json!(event.run_id));
-                known.extend(seen.item.as_ref().map(|item| item.label.clone()));
-            }
-            _ => {}
-        }
+        let Some(Event::Observation(seen)) = &event.event else { continue };
+        assert!(seen.success, "{seen:?}");
+        let records = bed.records(&seen.tool);
+        let record = records.iter().find(|one| one["call_id"] == json!(seen.call_id));
+        let record = record.unwrap_or_else(|| panic!("{seen:?} is not in {records:?}"));
+        assert_eq!(record["caller"], "agent");
+        assert_eq!(record["conversation"], json!(event.run_id));
+        known.extend(seen.item.as_ref().map(|item| item.label.clone()));
     }
     assert!(answer.evidence.iter().any(|label| known.contains(label)), "{known:?} {answer:?}");
 

@@ -277,11 +277,11 @@ async fn a_tool_that_is_removed_meanwhile_is_unknown_to_the_run() {
     bed.daemon.log_line(logged, "catalog and policies are in force");
     let events: Vec<_> = first.into_iter().chain(all(stream).await.unwrap()).collect();
     whole(&events);
-    let told = events.iter().filter_map(|event| match &event.event {
+    let mut told = events.iter().filter_map(|event| match &event.event {
         Some(Event::Observation(one)) => Some(one.code.clone()),
         _ => None,
     });
-    assert_eq!(told.last().as_deref(), Some("UNKNOWN_TOOL"), "{events:#?}");
+    assert_eq!(told.next_back().as_deref(), Some("UNKNOWN_TOOL"), "{events:#?}");
     answer(&events);
 }
 
