@@ -32,8 +32,12 @@ const COMPARES: &str = "\n- Whether a number, date or amount is more, less, equa
 const FREE: &str = "You answer shortly, in the language of the question. If you do not know something, \
      say so.";
 /// What is told with the last question.
-const LAST: &str = "\nThis is the last step: no tool can be called any more. Give the final answer from \
+pub(super) const LAST: &str = "\nThis is the last step: no tool can be called any more. Give the final answer from \
      the evidence there is, and name in `missing` what could not be found out.";
+/// What is told to one that asks again and again for what it has.
+pub(super) const REPEATED: &str = "\nEvery call that you asked for of late was made before, so no tool can \
+     be called now. Give the final answer from the evidence there is, and name in `missing` what could \
+     not be found out.";
 /// Part of a context that is working memory, in percent.
 const WORKING: usize = 45;
 /// Part that is recalled.
@@ -80,20 +84,20 @@ pub(super) fn shape() -> Value {
     })
 }
 
-/// The next question to the model.
+/// The next question to the model; `closed` is what it is told where no tool is offered any more.
 pub(super) fn of(
     drive: &Drive,
     errand: &Errand,
     (thread, tools): (&Thread, &Toolset),
-    last: bool,
+    closed: Option<&str>,
 ) -> Prompt {
     let mut system = rules(drive, errand);
-    if let (Some(compare), false) = (tools.name(Own::Compare), last) {
+    if let (Some(compare), None) = (tools.name(Own::Compare), closed) {
         system.push_str(&COMPARES.replace("{compare}", compare));
     }
-    let offers = if last { Vec::new() } else { tools.offers.clone() };
-    if last && !errand.free {
-        system.push_str(LAST);
+    let offers = if closed.is_some() { Vec::new() } else { tools.offers.clone() };
+    if let Some(words) = closed.filter(|_| !errand.free) {
+        system.push_str(words);
     } else if let Some(example) = worked::example(tools, drive.manner(errand)) {
         system.push_str(&format!("\n\n{example}"));
     }

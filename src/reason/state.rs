@@ -11,7 +11,7 @@ use super::event::{
     Action, Event, Kept, Observation, Recalled, Rejected, Routed, Spent, Started, Thought, Waiting,
 };
 use super::store::Head;
-use crate::call::Taint;
+use crate::call::{Code, Taint};
 use crate::model::Money;
 
 /// A whole run.
@@ -82,6 +82,16 @@ impl Thread {
         let bad = |turn: &&Exchange| turn.rejected.is_some() && turn.noted.is_none();
         let before = self.turns.iter().rev().skip(1);
         u32::try_from(before.take_while(bad).count()).unwrap_or(u32::MAX)
+    }
+
+    /// How many of its last turns asked for nothing but calls that had been made before.
+    pub(super) fn repeats(&self) -> usize {
+        let again = |call: &Progress| {
+            let seen = call.observation.as_ref();
+            seen.is_some_and(|seen| seen.code == Code::DuplicateCall.as_str())
+        };
+        let repeated = |turn: &&Exchange| !turn.calls.is_empty() && turn.calls.iter().all(again);
+        self.turns.iter().rev().take_while(repeated).count()
     }
 
     fn progress(&mut self, place: usize) -> Option<&mut Progress> {

@@ -20,6 +20,8 @@ use crate::model::{Failed, Limit, Said};
 
 /// How often a model is asked again for what could not be read, and for an answer that did not hold.
 const AGAIN: u32 = 2;
+/// Turns of nothing but calls that were made before, after which no tool is offered.
+const REPEATS: usize = 2;
 /// The code of an observation of what a model wrote.
 const MODEL_OUTPUT: &str = "MODEL_OUTPUT";
 
@@ -80,8 +82,11 @@ impl Drive {
             let why = "the time of the run is over";
             return Ok(Some(self.at_limit("time", "TIME_LIMIT", why)));
         }
-        let last = thread.step + u32::from(fresh) >= errand.steps;
-        let prompt = prompt::of(self, errand, (&thread, tools), last);
+        let closed = match thread.step + u32::from(fresh) >= errand.steps {
+            true => Some(prompt::LAST),
+            false => (thread.repeats() >= REPEATS).then_some(prompt::REPEATED),
+        };
+        let prompt = prompt::of(self, errand, (&thread, tools), closed);
         let models = &self.inner.models;
         let who = errand.who();
         let asked = models.ask(who, &prompt, &self.purse, None);

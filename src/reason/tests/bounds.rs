@@ -41,6 +41,22 @@ async fn a_model_that_repeats_one_call_is_told_so_and_ends_at_its_steps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_asks_twice_for_what_it_has_is_asked_to_answer_without_tools() {
+    let find = || call("parcel.find", json!({"number": "P-7"}));
+    let model =
+        Model::new(vec![find(), find(), find(), last("It is in Lyon [E1]", &["E1"])]).await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is parcel P-7?").await;
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
+    let asked = model.asked.lock().unwrap().clone();
+    let offered: Vec<bool> = asked.iter().map(|body| body.get("tools").is_some()).collect();
+    assert_eq!(offered, [true, true, true, false]);
+    let told = asked[3]["messages"][0]["content"].as_str().unwrap();
+    assert!(told.contains("no tool can be called now"), "{told}");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_asked_again_twice_and_then_observed() {
     let broken = text(r#"{"tool_call": {"name": "parcel.find", "arguments": {"number": "#);
     let model = Model::new(vec![
