@@ -136,6 +136,7 @@ impl Question<'_> {
 
     async fn attempt(&mut self, turn: &Turn<'_>) -> Result<Said, Miss> {
         let (letter, input, mut held) = self.letter(turn)?;
+        held.keep().await;
         let line = turn.line;
         let mut end = Instant::now() + line.endpoint.timeout;
         if let Some(by) = self.prompt.by {
@@ -145,7 +146,7 @@ impl Question<'_> {
             Attempt { line, letter: &letter, held: &mut held, input, end, said: self.said };
         let got = attempt.run().await?;
         let usage = usage(&got, &letter, input);
-        let cost = held.settle(usage.input, usage.output).await;
+        let cost = held.settle(usage.input, usage.output);
         for (direction, tokens) in [("input", usage.input), ("output", usage.output)] {
             let endpoint = line.name.clone();
             counter!("switchboard_model_tokens_total", "endpoint" => endpoint, "direction" => direction)
