@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh machine with Rust to answered tool calls: sets up the engine, the sandbox images and
 # the daemon, makes the calls, asks the memory and has questions answered as the tables below say, and
-# shows that nothing is left behind. The answers are reasoned by a scripted model, of deploy/quickstart.
+# shows that nothing is left behind. The answers are reasoned by a scripted model (deploy/quickstart).
 #
 #   deploy/quickstart.sh          ends the daemon after the calls
 #   deploy/quickstart.sh --keep   leaves it running and says how to talk to it
@@ -30,7 +30,7 @@ deploy/packages.sh cc=build-essential jq=jq
 sandbox-images/build.sh
 deploy/model.sh
 echo "quickstart: building"
-cargo build --release --quiet --bin switchboard --example orders --example model
+cargo build --release --quiet --bin switchboard --example orders
 switchboard=$target/release/switchboard
 
 # --- start --------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ until_true() {
 processes+=($!)
 until_true 10 "start of the order service" grep -q listening "$state/orders.log"
 port=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
-"$target/release/examples/model" 0 deploy/quickstart/model.json >"$state/model.log" 2>&1 &
+"$switchboard" eval play deploy/quickstart/model.yaml --listen 127.0.0.1:0 >"$state/model.log" 2>&1 &
 processes+=($!)
 until_true 10 "start of the scripted model" grep -q listening "$state/model.log"
 model=$(sed -n 's/.*listening on \(.*\)$/\1/p' "$state/model.log")

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::Instrument;
 
 use super::attempt::{Attempt, Got, Miss};
-use super::line::Line;
+use super::line::{Line, Refusal};
 use super::money::Money;
 use super::prompt::{Own, Prompt};
 use super::purse::{Held, Purse, Short, Want};
@@ -72,7 +72,11 @@ impl Question<'_> {
             .collect();
         while let Some(turn) = queue.pop_front() {
             if self.is_over(turn.at) {
-                return Err(Failed::Deadline { tried: self.tried });
+                // One that has to wait for longer does not keep the others from answering.
+                if queue.is_empty() || self.is_over(Instant::now()) {
+                    return Err(Failed::Deadline { tried: self.tried });
+                }
+                continue;
             }
             if self.tried.len() >= MOST_ATTEMPTS {
                 break;
@@ -136,6 +140,7 @@ impl Question<'_> {
 
     async fn attempt(&mut self, turn: &Turn<'_>) -> Result<Said, Miss> {
         let (letter, input, mut held) = self.letter(turn)?;
+        held.keep().await;
         let line = turn.line;
         let mut end = Instant::now() + line.endpoint.timeout;
         if let Some(by) = self.prompt.by {
@@ -145,7 +150,7 @@ impl Question<'_> {
             Attempt { line, letter: &letter, held: &mut held, input, end, said: self.said };
         let got = attempt.run().await?;
         let usage = usage(&got, &letter, input);
-        let cost = held.settle(usage.input, usage.output).await;
+        let cost = held.settle(usage.input, usage.output);
         for (direction, tokens) in [("input", usage.input), ("output", usage.output)] {
             let endpoint = line.name.clone();
             counter!("switchboard_model_tokens_total", "endpoint" => endpoint, "direction" => direction)
@@ -197,9 +202,16 @@ impl Question<'_> {
             let _gone = timeout(PATIENCE, said.send(Delta::Void)).await;
         }
         if miss.outcome == Outcome::Refused {
-            if let Some(manner) = turn.line.learn(miss.what, turn.manner, self.prompt) {
-                // Another form waits for those that may take the first one; a detail does not.
-                let is_detail = manner.form == turn.manner.form;
+            let simpler = || {
+                let address = (turn.line.name.as_str(), &turn.line.endpoint);
+                wire::simplifies(address, self.prompt, turn.manner, self.exports)
+            };
+            let refusal = Refusal { what: miss.what, schema: miss.schema, part: &miss.part };
+            if let Some(manner) = turn.line.learn(&refusal, turn.manner, self.prompt, simpler) {
+                // Another form, and a simpler schema, wait for those that may take the first one; a detail
+                // does not.
+                let is_detail =
+                    (manner.form, manner.simple) == (turn.manner.form, turn.manner.simple);
                 turn.manner = manner;
                 turn.since = turn.at;
                 if is_detail { queue.push_front(turn) } else { queue.push_back(turn) }
@@ -211,7 +223,8 @@ impl Question<'_> {
             Outcome::Status | Outcome::Timeout | Outcome::Connection | Outcome::Malformed
         );
         let pause = PAUSE.saturating_mul(1 << turn.failed.min(8));
-        let wait = miss.retry_after.unwrap_or_else(|| spread(pause));
+        // Who says that it may be asked at once is not asked faster than others.
+        let wait = miss.retry_after.unwrap_or_default().max(spread(pause));
         let most = if queue.is_empty() { LONGEST_WAIT } else { PATIENCE };
         let again = miss.passing && turn.failed < turn.line.endpoint.retries && wait <= most;
         if again {
@@ -261,7 +274,7 @@ fn said(
     got: Got,
     (usage, cost): (Usage, Money),
 ) -> Said {
-    let Got { mut turn, mut tally, .. } = got;
+    let Got { mut turn, own, .. } = got;
     if let Some(bind) = &letter.bind {
         let called =
             bind.is_called().then(|| turn.calls.iter().position(|call| call.name == ANSWER));
@@ -279,7 +292,7 @@ fn said(
         malformed: turn.malformed,
         usage,
         cost,
-        own: tally.own().map(|message| Own { endpoint: endpoint.clone(), message }),
+        own: own.map(|message| Own { endpoint: endpoint.clone(), message }),
         endpoint,
         model: line.endpoint.model.clone(),
         form: manner.form,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::blame::{What, blame, is_refusal};
+use super::blame::{What, blame, delay, is_refusal};
 use super::config::Provider;
 use super::line::Line;
 use super::purse::Held;
@@ -17,12 +17,14 @@ use super::said::{Delta, Outcome};
 use super::tally::Tally;
 use super::wire::{Bind, Letter};
 use crate::mask;
-use crate::native::{self, MAX_BYTES, Turn};
+use crate::native::{self, Asked, MAX_BYTES, Turn};
 use crate::outward::{Coming, Lost};
 use crate::tokens;
 
-/// Bytes of an answer that is none.
+/// Bytes that are read of an answer that is none.
 const MOST_SAID: usize = 64 << 10;
+/// How long the end of a stream is waited for once the provider said that its answer is whole.
+const LAST: Duration = Duration::from_millis(100);
 /// Characters of what an endpoint says that are kept.
 const EXCERPT: usize = 300;
 
@@ -30,6 +32,8 @@ const EXCERPT: usize = 300;
 pub(super) struct Got {
     pub(super) turn: Turn,
     pub(super) tally: Tally,
+    /// The message in the provider's own form, where something in it has to come back to it.
+    pub(super) own: Option<String>,
     /// Whether any of its text was handed on as it came.
     pub(super) heard: bool,
 }
@@ -42,6 +46,8 @@ pub(super) struct Miss {
     pub(super) part: String,
     pub(super) message: String,
     pub(super) what: What,
+    /// Whether it is refused for a schema, and not for the form.
+    pub(super) schema: bool,
     /// Whether asking the same again may help, and when that was told.
     pub(super) passing: bool,
     pub(super) retry_after: Option<Duration>,
@@ -56,6 +62,7 @@ impl Miss {
             part: String::new(),
             message: excerpt(message),
             what: What::Other,
+            schema: false,
             passing: false,
             retry_after: None,
             heard: false,
@@ -89,8 +96,7 @@ impl Attempt<'_> {
     pub(super) async fn run(mut self) -> Result<Got, Miss> {
         let sent = Instant::now();
         let streams = self.line.endpoint.stream;
-        let silence = self.line.endpoint.first_token_timeout;
-        let quiet = if streams { self.end.min(sent + silence) } else { self.end };
+        let quiet = if streams { self.end.min(sent + self.silence()) } else { self.end };
         let body = Bytes::from(self.letter.text.clone());
         let coming = timeout_at(quiet, self.line.outlet.send(body)).await;
         let coming = coming.map_err(|_elapsed| late(sent))?;
@@ -113,16 +119,10 @@ impl Attempt<'_> {
         let (mut bytes, mut heard, mut written) = (Vec::new(), false, 0);
         let streams = self.line.endpoint.stream;
         loop {
-            let quiet = Instant::now() + self.line.endpoint.first_token_timeout;
-            let quiet = if streams { self.end.min(quiet) } else { self.end };
-            let piece = match timeout_at(quiet, coming.piece()).await {
-                Err(_elapsed) => return Err(Miss { heard, ..late(sent) }),
-                Ok(None) => break,
-                Ok(Some(Err(why))) => {
-                    let miss = Miss::new(Outcome::Connection, &coming.strike(&why)).passing();
-                    return Err(Miss { heard, status: Some(200), ..miss });
-                }
-                Ok(Some(Ok(piece))) => piece,
+            let piece = self.piece(&mut coming, sent, tally.ended).await;
+            let piece = match piece.map_err(|miss| Miss { heard, ..miss })? {
+                None => break,
+                Some(piece) => piece,
             };
             if bytes.len() + piece.len() > MAX_BYTES {
                 let why = format!("its answer is over {MAX_BYTES} bytes");
@@ -153,7 +153,37 @@ impl Attempt<'_> {
             let miss = Miss::new(Outcome::Malformed, &coming.strike(&why)).passing();
             Miss { heard, status: Some(200), ..miss }
         })?;
-        Ok(Got { turn, tally, heard })
+        let own = tally.own().map(|own| coming.strike(&own));
+        Ok(Got { turn: struck(turn, &coming), tally, own, heard })
+    }
+
+    const fn silence(&self) -> Duration {
+        self.line.endpoint.first_token_timeout
+    }
+
+    /// The next bytes; nothing at the end, also at one that the provider only says.
+    async fn piece(
+        &self,
+        coming: &mut Coming,
+        sent: Instant,
+        ended: bool,
+    ) -> Result<Option<Bytes>, Miss> {
+        let quiet = match (self.line.endpoint.stream, ended) {
+            (false, _) => self.end,
+            (true, true) => self.end.min(Instant::now() + LAST),
+            (true, false) => self.end.min(Instant::now() + self.silence()),
+        };
+        match timeout_at(quiet, coming.piece()).await {
+            Ok(Some(Ok(piece))) => Ok(Some(piece)),
+            Ok(None) => Ok(None),
+            // Some servers say that they are at the end, and keep the connection.
+            _ if ended => Ok(None),
+            Err(_elapsed) => Err(late(sent)),
+            Ok(Some(Err(why))) => {
+                let miss = Miss::new(Outcome::Connection, &coming.strike(&why)).passing();
+                Err(Miss { status: Some(200), ..miss })
+            }
+        }
     }
 
     /// Hands text on; whether there is anybody to hear it.
@@ -168,35 +198,63 @@ impl Attempt<'_> {
     }
 
     /// What an answer means that is not 200.
-    async fn refused(&self, coming: Coming) -> Miss {
+    async fn refused(&self, mut coming: Coming) -> Miss {
         let status = coming.status;
-        let retry_after = coming.retry_after;
-        let answer = timeout_at(self.end, coming.whole(MOST_SAID)).await;
-        let told = |miss: Miss| Miss { status: Some(status.as_u16()), retry_after, ..miss };
+        let mut retry_after = coming.retry_after;
         if status.is_redirection() {
             let why = "it redirects, which is not followed, as the key would go along: give the \
                        URL that it redirects to";
-            return told(Miss::new(Outcome::Redirect, why));
+            let miss = Miss::new(Outcome::Redirect, why);
+            return Miss { status: Some(status.as_u16()), retry_after, ..miss };
         }
-        let Ok(answer) = answer else {
-            return told(Miss::new(Outcome::Timeout, "its answer does not end"));
-        };
-        let said = answer.body.as_deref().unwrap_or_default();
+        let said = self.said(&mut coming).await;
         let code = status.as_u16();
-        let out_of_money = code == 429 && contains(said, "insufficient_quota");
+        if matches!(code, 429 | 503) {
+            retry_after = retry_after.or_else(|| delay(&said));
+        }
+        let told = |miss: Miss| Miss { status: Some(code), retry_after, ..miss };
+        let plain = || coming.strike(&blame(&said, &Value::Null, false).message);
+        // What the model wrote could not be read there; it may write it better.
+        if code == 400 && contains(&said, "tool_use_failed") {
+            return told(Miss::new(Outcome::Malformed, &plain()).passing());
+        }
+        let out_of_money = code == 429 && contains(&said, "insufficient_quota");
         let passes = matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504 | 520..=529);
-        if passes && !out_of_money && !(code >= 500 && is_refusal(said)) {
-            let message = blame(said, &Value::Null, false).message;
-            let miss = Miss::new(Outcome::Status, &answer.strike(&message)).passing();
+        if passes && !out_of_money && !(code >= 500 && is_refusal(&said)) {
+            return told(Miss::new(Outcome::Status, &plain()).passing());
+        }
+        let found = blame(&said, &self.letter.body, self.letter.native);
+        let miss = Miss::new(Outcome::Refused, &coming.strike(&found.message));
+        // Who is refused for the key or the name of the model is not for the schema.
+        if !matches!(code, 400 | 413 | 422 | 501) && code < 500 {
             return told(miss);
         }
-        let found = blame(said, &self.letter.body, self.letter.native);
-        let miss = Miss::new(Outcome::Refused, &answer.strike(&found.message));
-        // Who is refused for the key or the name of the model is not for the schema.
-        let formal = matches!(code, 400 | 413 | 422 | 501) || code >= 500;
-        let what = if formal { found.what } else { What::Other };
-        let part = if formal { answer.strike(&found.part) } else { String::new() };
-        told(Miss { what, part, ..miss })
+        let part = coming.strike(&found.part);
+        told(Miss { what: found.what, schema: found.schema, part, ..miss })
+    }
+
+    /// What is said in an answer that is none, as far as it comes in time.
+    async fn said(&self, coming: &mut Coming) -> Vec<u8> {
+        let end = self.end.min(Instant::now() + self.silence());
+        let mut said = Vec::new();
+        while said.len() < MOST_SAID
+            && let Ok(Some(Ok(piece))) = timeout_at(end, coming.piece()).await
+        {
+            said.extend_from_slice(&piece);
+        }
+        said.truncate(MOST_SAID);
+        said
+    }
+}
+
+/// An answer without the key, should the endpoint repeat it.
+fn struck(turn: Turn, coming: &Coming) -> Turn {
+    let call = |call: Asked| Asked { arguments: coming.strike(&call.arguments), ..call };
+    Turn {
+        text: coming.strike(&turn.text),
+        calls: turn.calls.into_iter().map(call).collect(),
+        malformed: turn.malformed.map(|said| coming.strike(&said)),
+        ..turn
     }
 }
 

@@ -1,7 +1,13 @@
 //! Why an endpoint refuses what it was sent: its words and the body in, the part of the body that is
 //! meant out. Providers say it in many ways: a parameter, a path, the name of a tool, or only words.
 
+mod words;
+
+use std::time::Duration;
+
 use serde_json::Value;
+
+use words::{is_of_schema, what};
 
 /// Most characters of what an endpoint says that are looked at.
 const LONGEST: usize = 4000;
@@ -43,6 +49,8 @@ pub(super) enum What {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Blame {
     pub(super) what: What,
+    /// Whether it is refused for what stands in a schema: another one may be taken in the same form.
+    pub(super) schema: bool,
     /// JSON Pointer into the body; empty where nothing tells it.
     pub(super) part: String,
     /// What the endpoint says.
@@ -65,13 +73,14 @@ pub(super) fn blame(said: &[u8], body: &Value, native: bool) -> Blame {
     }
     let part = part.map(|part| deeper(&part, &message, body)).unwrap_or_default();
     let what = what(&part, &message, native);
+    let schema = matches!(what, What::Tools | What::Shape) && is_of_schema(&part, &message);
     let usual = || match what {
         What::Tools => "/tools".to_owned(),
         What::Shape => shape(body).unwrap_or_default().to_owned(),
         _ => String::new(),
     };
     let part = if part.is_empty() { usual() } else { part };
-    Blame { what, part, message }
+    Blame { what, schema, part, message }
 }
 
 /// Whether the words of a server's own error say that it cannot do what was asked, as some servers
@@ -83,9 +92,21 @@ pub(super) fn is_refusal(said: &[u8]) -> bool {
         .any(|word| said.contains(word))
 }
 
+/// How long an error asks to wait, where it says so itself, as Gemini's do.
+pub(super) fn delay(said: &[u8]) -> Option<Duration> {
+    let parsed = serde_json::from_slice::<Value>(said).ok()?;
+    let details = error(&parsed)?.get("details")?.as_array()?;
+    let told = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(told.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+fn error(parsed: &Value) -> Option<&Value> {
+    parsed.get("error").or_else(|| parsed.get(0)?.get("error"))
+}
+
 /// What a provider says in its error.
 fn message(parsed: &Value) -> Option<String> {
-    let error = parsed.get("error").or_else(|| parsed.get(0)?.get("error"));
+    let error = error(parsed);
     let places = [
         error.and_then(|error| error.get("message")),
         error,
@@ -98,8 +119,7 @@ fn message(parsed: &Value) -> Option<String> {
 
 /// The fields that an error names.
 fn fields(parsed: &Value) -> Vec<String> {
-    let error = parsed.get("error").or_else(|| parsed.get(0)?.get("error"));
-    let error = error.unwrap_or(&Value::Null);
+    let error = error(parsed).unwrap_or(&Value::Null);
     let mut found: Vec<String> = Vec::new();
     found.extend(error.get("param").and_then(Value::as_str).map(str::to_owned));
     let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
@@ -268,30 +288,4 @@ fn shape(body: &Value) -> Option<&'static str> {
         "/tools/0/input_schema",
     ];
     places.into_iter().find(|place| body.pointer(place).is_some())
-}
-
-fn what(part: &str, message: &str, native: bool) -> What {
-    let words = message.to_lowercase();
-    let says = |list: &[&str]| list.iter().any(|word| words.contains(word));
-    let root = part.split('/').nth(1).unwrap_or_default();
-    let tools = if native { What::Tools } else { What::Shape };
-    match root {
-        "tools" | "tool_choice" => tools,
-        "response_format" | "format" => What::Shape,
-        "max_tokens" if says(&["max_completion_tokens"]) => What::Bound,
-        "temperature" => What::Temperature,
-        "stream_options" => What::Counted,
-        "generationConfig" | "options" if part.ends_with("temperature") => What::Temperature,
-        "generationConfig" if part.contains("/response") => What::Shape,
-        "" if says(&["max_completion_tokens"]) => What::Bound,
-        "" if says(&["stream_options"]) => What::Counted,
-        "" if says(&["context length", "context size", "context window", "too long"]) => {
-            What::Other
-        }
-        "" if native && says(&["tool", "function", "--jinja"]) => What::Tools,
-        "" if says(&["schema", "grammar", "response_format", "response format", "json mode"]) => {
-            tools
-        }
-        _ => What::Other,
-    }
 }

@@ -1,6 +1,8 @@
 //! One endpoint, opened: where it is asked, what it costs, and what was learnt of it, which is forgotten
 //! after a while, as servers are mended.
 
+mod schemas;
+
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use super::money::{Currency, Price};
 use super::prompt::Prompt;
 use super::wire::Manner;
 use crate::outward::{Address, Outlet, Wrong};
+use schemas::Schemas;
 
 /// How long it is remembered what an endpoint refused.
 const REMEMBERED: Duration = Duration::from_secs(600);
@@ -33,6 +36,16 @@ pub(super) struct Line {
     learnt: Mutex<Learnt>,
 }
 
+/// What an endpoint refuses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refusal<'a> {
+    pub(super) what: What,
+    /// Whether it is for a schema, and not for the form as such.
+    pub(super) schema: bool,
+    /// JSON Pointer into the body; empty where nothing tells it.
+    pub(super) part: &'a str,
+}
+
 /// What was found out about an endpoint.
 #[derive(Debug, Default)]
 struct Learnt {
@@ -42,6 +55,8 @@ struct Learnt {
     cold: Option<Instant>,
     renamed: Option<Instant>,
     uncounted: Option<Instant>,
+    /// How schemas are sent that it refused, whatever the forms above are.
+    schemas: Schemas,
     rests: Option<Instant>,
 }
 
@@ -97,19 +112,29 @@ impl Line {
         let floor = if prompt.tools.is_empty() { learnt.shape } else { learnt.tools };
         let floor = floor.filter(|(_, until)| *until > now).map(|(form, _)| form);
         let first = self.endpoint.form.first();
+        let (form, simple) = learnt.schemas.way(prompt, now);
+        let form = form.max(first);
         Manner {
-            form: floor.map_or(first, |floor| floor.max(first)),
+            form: floor.map_or(form, |floor| floor.max(form)),
+            simple,
             cold: holds(learnt.cold),
             renamed: holds(learnt.renamed),
             uncounted: holds(learnt.uncounted),
         }
     }
 
-    /// Remembers what was refused; how to ask instead, if there is another way.
-    pub(super) fn learn(&self, what: What, manner: Manner, prompt: &Prompt) -> Option<Manner> {
+    /// Remembers what was refused; how to ask instead, if there is another way. `simpler` is asked whether
+    /// the same can be asked with simpler schemas.
+    pub(super) fn learn(
+        &self,
+        refusal: &Refusal<'_>,
+        manner: Manner,
+        prompt: &Prompt,
+        simpler: impl FnOnce() -> bool,
+    ) -> Option<Manner> {
         let until = Instant::now() + REMEMBERED;
         let mut learnt = self.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        match what {
+        match refusal.what {
             What::Temperature if !manner.cold => {
                 learnt.cold = Some(until);
                 Some(Manner { cold: true, ..manner })
@@ -122,19 +147,36 @@ impl Line {
                 learnt.uncounted = Some(until);
                 Some(Manner { uncounted: true, ..manner })
             }
-            What::Tools | What::Shape if self.endpoint.form == Forms::Auto => {
-                let mut form = manner.form.lower()?;
-                // Without tools the first two are one.
-                if prompt.tools.is_empty() && form == Form::Schema {
-                    form = Form::Json;
+            What::Tools | What::Shape => {
+                // Below these two no schema is sent that could be refused.
+                let schema = refusal.schema && matches!(manner.form, Form::Native | Form::Schema);
+                // In other forms what stands at the place of a tool is the shape of the answer.
+                let part = if manner.form == Form::Native { refusal.part } else { "" };
+                let manner = match schema && !manner.simple && simpler() {
+                    true => Manner { simple: true, ..manner },
+                    false => Manner { form: self.lower(manner.form, prompt)?, ..manner },
+                };
+                let is_bare = prompt.tools.is_empty();
+                if schema {
+                    let way = (manner.form, manner.simple);
+                    learnt.schemas.add(prompt, part, way, until);
+                } else if is_bare {
+                    learnt.shape = Some((manner.form, until));
+                } else {
+                    learnt.tools = Some((manner.form, until));
                 }
-                let floor =
-                    if prompt.tools.is_empty() { &mut learnt.shape } else { &mut learnt.tools };
-                *floor = Some((form, until));
-                Some(Manner { form, ..manner })
+                Some(manner)
             }
             _ => None,
         }
+    }
+
+    /// The form below one, where others than the one of the configuration may be tried.
+    fn lower(&self, form: Form, prompt: &Prompt) -> Option<Form> {
+        let lower = form.lower().filter(|_| self.endpoint.form == Forms::Auto)?;
+        // Without tools the first two are one.
+        let is_one = prompt.tools.is_empty() && lower == Form::Schema;
+        Some(if is_one { Form::Json } else { lower })
     }
 
     /// Lets it be asked after the others for a while.

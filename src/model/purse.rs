@@ -1,4 +1,5 @@
-//! What a run may spend, and behind it its tenant's day: taken before a model is asked, settled after.
+//! What a run may spend, and behind it its tenant's day: taken before a model is asked, settled after; the
+//! tenant's part in its file too, so that a question counts that a kill cuts.
 //! Tokens and money count alike; none of either means none at all.
 
 use std::fmt;
@@ -61,6 +62,12 @@ impl Account {
 
     pub(super) const fn is_held(&self) -> bool {
         self.held.tokens > 0
+    }
+
+    /// Gives back what was taken, and adds what was spent.
+    pub(super) fn settle(&mut self, taken: Spent, spent: Spent) {
+        self.held.take_off(taken);
+        self.spent.add(spent);
     }
 
     fn left(&self) -> Budget {
@@ -177,7 +184,8 @@ impl Purse {
         run.held.add(taken);
         drop(run);
         let sure = Spent::nothing(self.spending.currency());
-        let held = Held { purse: self.clone(), price: want.price, taken, sure, open: true };
+        let purse = self.clone();
+        let held = Held { purse, price: want.price, taken, sure, kept: None, open: true };
         Ok((held, written))
     }
 
@@ -200,6 +208,8 @@ pub(super) struct Held {
     price: Price,
     taken: Spent,
     sure: Spent,
+    /// Its number in the file of what tenants spent.
+    kept: Option<i64>,
     open: bool,
 }
 
@@ -210,35 +220,39 @@ impl Held {
         self.sure = Spent { tokens, money: self.price.of(read, written) };
     }
 
-    /// Books what was used, which is kept when this returns; what it cost.
-    pub(super) async fn settle(mut self, read: u64, written: u64) -> Money {
+    /// Ends when the file of what tenants spent has what was taken: should the process end before it is
+    /// settled, all of it counts.
+    pub(super) async fn keep(&mut self) {
+        let spending = &self.purse.spending;
+        self.kept = spending.hold(&self.purse.tenant, self.taken);
+        if self.kept.is_some() {
+            spending.flushed().await;
+        }
+    }
+
+    /// Books what was used; what it cost. The file has it soon after, and what was taken until then.
+    pub(super) fn settle(mut self, read: u64, written: u64) -> Money {
         self.sure(read, written);
         self.book();
-        let cost = self.sure.money;
-        self.purse.spending.flushed().await;
-        cost
+        self.sure.money
     }
 
     fn book(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        let (taken, sure) = (self.taken, self.sure);
-        let mut run = self.purse.account();
-        run.held.take_off(taken);
-        run.spent.add(sure);
-        drop(run);
-        self.purse.spending.with(&self.purse.tenant, |account| account.held.take_off(taken));
-        self.purse.spending.book(&self.purse.tenant, sure);
+        let (taken, sure, kept) = (self.taken, self.sure, self.kept.take());
+        self.purse.account().settle(taken, sure);
+        let spending = &self.purse.spending;
+        spending.book(&self.purse.tenant, taken, sure, kept);
+        if kept.is_some() || sure.tokens > 0 {
+            spending.flush_soon();
+        }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let open = self.open;
         self.book();
-        if open && self.sure.tokens > 0 {
-            self.purse.spending.flush_soon();
-        }
     }
 }

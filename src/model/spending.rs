@@ -1,7 +1,10 @@
-//! What each tenant spent on models in a day: added up in memory, and kept in a file, so that a restart
-//! forgets nothing of what was settled. Knows no prices and no models.
+//! What each tenant spent on models in a day: added up in memory, and kept in a file together with what is
+//! held for questions under way, so that neither a restart nor a kill forgets any of it. Knows no prices
+//! and no models.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod days;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +13,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use metrics::counter;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -18,6 +21,7 @@ use super::Error;
 use super::money::{Currency, Money};
 use super::purse::{Account, Budget, Spent};
 use crate::config::{Unclaimed, claim};
+use days::{Batch, Days, Sum};
 
 /// Marks a database file as this one: `SWSP`.
 const APPLICATION: i64 = 0x5357_5350;
@@ -36,6 +40,22 @@ const CREATE: &str = "
         PRIMARY KEY (day, tenant, currency)
     ) STRICT, WITHOUT ROWID;
 ";
+/// What is held for questions under way. Made where it is missing: a version that does not know it reads the
+/// sums all the same.
+const CREATE_HELD: &str = "
+    CREATE TABLE IF NOT EXISTS held (
+        id INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        day TEXT NOT NULL,
+        currency TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        money TEXT NOT NULL
+    ) STRICT;
+";
+const HOLD: &str = "
+    INSERT INTO held (id, tenant, day, currency, tokens, money) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const READ_ONE: &str = "
+    SELECT tokens, money FROM spent WHERE tenant = ?1 AND day = ?2 AND currency = ?3";
 const WRITE: &str = "
     INSERT INTO spent (tenant, day, currency, tokens, money) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT DO UPDATE SET tokens = excluded.tokens, money = excluded.money";
@@ -49,25 +69,6 @@ pub(super) struct Spending {
     days: Arc<Mutex<Days>>,
     store: Option<Arc<Mutex<Store>>>,
     tasks: TaskTracker,
-}
-
-/// The day that it is, and those of before that are not written yet.
-#[derive(Debug)]
-struct Days {
-    today: Date,
-    accounts: HashMap<String, Account>,
-    /// The tenants whose sums of today are to be written.
-    dirty: HashSet<String>,
-    /// Sums of days that ended before they were written.
-    past: Vec<Sum>,
-}
-
-/// What a tenant spent in a day.
-#[derive(Debug)]
-struct Sum {
-    tenant: String,
-    day: Date,
-    spent: Spent,
 }
 
 /// The file; no other process has it as long as this lives.
@@ -96,7 +97,7 @@ impl Spending {
                 accounts.insert(tenant, Account::new(budget, spent));
             }
         }
-        let days = Days { today, accounts, dirty: HashSet::new(), past: Vec::new() };
+        let days = Days::new(today, accounts);
         Ok(Self {
             currency,
             all,
@@ -113,24 +114,36 @@ impl Spending {
 
     /// The account of a tenant for the day that it is.
     pub(super) fn with<T>(&self, tenant: &str, work: impl FnOnce(&mut Account) -> T) -> T {
-        let mut days = self.days();
-        days.turn(today(), self.currency);
-        if !days.accounts.contains_key(tenant) {
-            let budget = self.named.get(tenant).copied().unwrap_or(self.all);
-            let account = Account::new(budget, Spent::nothing(self.currency));
-            days.accounts.insert(tenant.to_owned(), account);
-        }
-        let mut spare = Account::new(self.all, Spent::nothing(self.currency));
-        work(days.accounts.get_mut(tenant).unwrap_or(&mut spare))
+        self.open_account(&mut self.days(), tenant, work)
     }
 
-    /// Adds to what a tenant spent, in the day that it is now.
-    pub(super) fn book(&self, tenant: &str, spent: Spent) {
-        if spent.tokens == 0 && spent.money.is_zero() {
-            return;
+    fn open_account<T>(
+        &self,
+        days: &mut Days,
+        tenant: &str,
+        work: impl FnOnce(&mut Account) -> T,
+    ) -> T {
+        days.turn(today(), self.currency);
+        let budget = || self.named.get(tenant).copied().unwrap_or(self.all);
+        work(days.account(tenant, || Account::new(budget(), Spent::nothing(self.currency))))
+    }
+
+    /// Holds an amount in the file too; [`Spending::flushed`] tells when it is there. `None` without one.
+    pub(super) fn hold(&self, tenant: &str, held: Spent) -> Option<i64> {
+        self.store.as_ref().map(|_| self.days().hold(tenant, held))
+    }
+
+    /// Gives back what was taken of a tenant's account and held under `id`, and adds what was spent, in the
+    /// day that it is now.
+    pub(super) fn book(&self, tenant: &str, taken: Spent, spent: Spent, id: Option<i64>) {
+        let mut days = self.days();
+        self.open_account(&mut days, tenant, |account| account.settle(taken, spent));
+        if spent.tokens > 0 || !spent.money.is_zero() {
+            days.touch(tenant);
         }
-        self.with(tenant, |account| account.spent.add(spent));
-        self.days().dirty.insert(tenant.to_owned());
+        if let Some(id) = id {
+            days.free(id);
+        }
     }
 
     /// Ends when all that was booked before is in the file. One commit serves all who wait for it.
@@ -156,59 +169,20 @@ impl Spending {
             // A transaction of one that panicked was rolled back.
             let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
             let lock = || days.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = lock().take(currency);
-            if rows.is_empty() {
+            let batch = lock().take(currency);
+            if batch.is_empty() {
                 return;
             }
-            if let Err(error) = store.write(&rows) {
+            if let Err(error) = store.write(&batch) {
                 counter!("switchboard_model_spending_errors_total").increment(1);
                 tracing::error!(%error, "what was spent on models was not written; it is tried again");
-                lock().put_back(rows);
+                lock().put_back(batch);
             }
         })
     }
 
     fn days(&self) -> MutexGuard<'_, Days> {
         self.days.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Days {
-    /// Begins another day, where it is one.
-    fn turn(&mut self, today: Date, currency: Currency) {
-        // A clock that is set back begins no day anew.
-        if today <= self.today {
-            return;
-        }
-        let rows = self.take(currency);
-        self.past.extend(rows);
-        self.today = today;
-        self.accounts.retain(|_, account| account.is_held());
-        for account in self.accounts.values_mut() {
-            account.spent = Spent::nothing(currency);
-        }
-    }
-
-    /// What is to be written.
-    fn take(&mut self, currency: Currency) -> Vec<Sum> {
-        let mut rows = std::mem::take(&mut self.past);
-        for tenant in self.dirty.drain() {
-            let spent = self.accounts.get(&tenant).map(|account| account.spent);
-            let spent = spent.unwrap_or_else(|| Spent::nothing(currency));
-            rows.push(Sum { tenant, day: self.today, spent });
-        }
-        rows
-    }
-
-    /// Keeps what could not be written for the next time.
-    fn put_back(&mut self, rows: Vec<Sum>) {
-        for row in rows {
-            if row.day == self.today {
-                self.dirty.insert(row.tenant);
-            } else {
-                self.past.push(row);
-            }
-        }
     }
 }
 
@@ -241,7 +215,46 @@ impl Store {
         }
         // A sum that a loss of power forgets is a part of a day's spending; a kill forgets none.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        Ok(Self { connection, _lock: lock })
+        connection.execute_batch(CREATE_HELD)?;
+        let mut store = Self { connection, _lock: lock };
+        store.book_left()?;
+        Ok(store)
+    }
+
+    /// Books what an earlier daemon held when it ended: nobody can tell what became of those questions, so
+    /// all of it counts, in its own day.
+    fn book_left(&mut self) -> Result<(), Error> {
+        let transaction = self.connection.transaction()?;
+        let mut held =
+            transaction.prepare("SELECT tenant, day, currency, tokens, money FROM held")?;
+        let left = held.query_map([], |row| {
+            let (tokens, money) = (row.get(3)?, row.get(4)?);
+            Ok(((row.get(0)?, row.get(1)?, row.get(2)?), (tokens, money)))
+        })?;
+        let left = left.collect::<rusqlite::Result<Vec<(Key, Cells)>>>()?;
+        drop(held);
+        for ((tenant, day, currency), cells) in &left {
+            let Ok(known) = currency.parse() else { continue };
+            let keys = params![tenant, day, currency];
+            let before =
+                transaction.query_row(READ_ONE, keys, |row| Ok((row.get(0)?, row.get(1)?)));
+            let mut sum = spent(cells, known);
+            if let Some(before) = before.optional()? {
+                sum.add(spent(&before, known));
+            }
+            let row = params![tenant, day, currency, number(sum.tokens), sum.money.amount()];
+            transaction.execute(WRITE, row)?;
+        }
+        transaction.execute("DELETE FROM held", [])?;
+        transaction.commit()?;
+        if !left.is_empty() {
+            let asks = left.len();
+            tracing::warn!(
+                asks,
+                "questions to models were cut by an earlier end: all that they held counts"
+            );
+        }
+        Ok(())
     }
 
     fn read(&self, today: Date, currency: Currency) -> Result<Vec<(String, Spent)>, Error> {
@@ -251,32 +264,52 @@ impl Store {
             .connection
             .prepare("SELECT tenant, tokens, money FROM spent WHERE day = ?1 AND currency = ?2")?;
         let keys = [today.to_string(), currency.to_string()];
-        let rows = rows.query_map(keys, |row| {
-            let (tenant, tokens, money) = (row.get(0)?, row.get(1)?, row.get::<_, String>(2)?);
-            Ok((tenant, tokens, money))
-        })?;
+        let rows = rows.query_map(keys, |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
         let mut found = Vec::new();
         for row in rows {
-            let (tenant, tokens, money): (String, i64, String) = row?;
-            // What cannot be read was not written here; it must not set the budget back to full.
-            let most = Money::most(currency);
-            let money = Money::parse(&money, currency).unwrap_or(most);
-            found.push((tenant, Spent { tokens: u64::try_from(tokens).unwrap_or(0), money }));
+            let (tenant, cells): (String, Cells) = row?;
+            found.push((tenant, spent(&cells, currency)));
         }
         Ok(found)
     }
 
-    fn write(&mut self, rows: &[Sum]) -> rusqlite::Result<()> {
+    /// All or nothing. What is held is written before what is free again, as one can be both.
+    fn write(&mut self, batch: &Batch) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction()?;
-        let mut write = transaction.prepare_cached(WRITE)?;
-        for Sum { tenant, day, spent } in rows {
-            let tokens = i64::try_from(spent.tokens).unwrap_or(i64::MAX);
+        let mut hold = transaction.prepare_cached(HOLD)?;
+        for (id, Sum { tenant, day, spent }) in &batch.held {
             let (day, currency) = (day.to_string(), spent.money.currency().to_string());
-            write.execute(params![tenant, day, currency, tokens, spent.money.amount()])?;
+            let (tokens, money) = (number(spent.tokens), spent.money.amount());
+            hold.execute(params![id, tenant, day, currency, tokens, money])?;
         }
-        drop(write);
+        let mut write = transaction.prepare_cached(WRITE)?;
+        for Sum { tenant, day, spent } in &batch.sums {
+            let (day, currency) = (day.to_string(), spent.money.currency().to_string());
+            let (tokens, money) = (number(spent.tokens), spent.money.amount());
+            write.execute(params![tenant, day, currency, tokens, money])?;
+        }
+        let mut free = transaction.prepare_cached("DELETE FROM held WHERE id = ?1")?;
+        for id in &batch.freed {
+            free.execute([id])?;
+        }
+        drop((hold, write, free));
         transaction.commit()
     }
+}
+
+/// Tenant, day and currency of a row.
+type Key = (String, String, String);
+/// Tokens and money of a row.
+type Cells = (i64, String);
+
+/// What a row says. What cannot be read was not written here; it must not set a budget back to full.
+fn spent((tokens, money): &Cells, currency: Currency) -> Spent {
+    let money = Money::parse(money, currency).unwrap_or_else(|_broken| Money::most(currency));
+    Spent { tokens: u64::try_from(*tokens).unwrap_or(0), money }
+}
+
+fn number(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 
 fn create(connection: &Connection) -> rusqlite::Result<()> {

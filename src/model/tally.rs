@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use super::config::Provider;
 
+/// What stands for the end of a stream of `OpenAI`.
+const DONE: &str = "[DONE]";
+
 /// What has come of one answer.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -18,6 +21,8 @@ pub(super) struct Tally {
     /// Tokens that were read and written, as far as they were told.
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
+    /// Whether the provider said that the answer is whole.
+    pub(super) ended: bool,
     /// What the provider says of an error inside its answer.
     pub(super) error: Option<String>,
     /// What a model says in place of an answer that it refuses.
@@ -38,6 +43,7 @@ impl Tally {
             data: String::new(),
             input: None,
             output: None,
+            ended: false,
             error: None,
             refusal: String::new(),
             blocked: None,
@@ -89,6 +95,7 @@ impl Tally {
 
     fn end_event(&mut self) -> String {
         let data = std::mem::take(&mut self.data);
+        self.ended |= data.trim() == DONE;
         serde_json::from_str(&data).map_or_else(|_| String::new(), |event| self.note(&event))
     }
 
@@ -138,6 +145,7 @@ impl Tally {
             let read = read.each_ref().map(String::as_str);
             self.count(event, &read, &[place("output_tokens").as_str()]);
         }
+        self.ended |= event.get("type").and_then(Value::as_str) == Some("message_stop");
         let place = if self.called { "/delta/partial_json" } else { "/delta/text" };
         text(event, place)
     }
@@ -162,6 +170,7 @@ impl Tally {
 
     fn ollama(&mut self, event: &Value) -> String {
         self.count(event, &["/prompt_eval_count"], &["/eval_count"]);
+        self.ended |= event.get("done") == Some(&Value::Bool(true));
         text(event, "/message/content")
     }
 

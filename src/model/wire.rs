@@ -6,6 +6,7 @@ mod bind;
 mod chat;
 mod gemini;
 mod ollama;
+mod simple;
 mod tools;
 mod turns;
 mod words;
@@ -29,6 +30,8 @@ pub(super) const ANSWER: &str = "answer";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Manner {
     pub(super) form: Form,
+    /// With schemas that have structure alone.
+    pub(super) simple: bool,
     /// Without `temperature`.
     pub(super) cold: bool,
     /// With `max_completion_tokens` in place of `max_tokens`.
@@ -81,8 +84,9 @@ pub(super) fn write(
     };
     let told: Vec<Told> = tools::tell(&prompt.tools, dialect, exports);
     let names = tools::names(&prompt.tools, dialect);
-    let bind = Bind::of(endpoint, prompt, manner.form, &told);
-    let words = words::write(prompt, manner.form, &told);
+    let bind = Bind::of(endpoint, prompt, manner, &told);
+    let loose = bind.as_ref().is_some_and(Bind::is_loose);
+    let words = words::write(prompt, (manner.form, loose), &told);
     let parts = [prompt.system.as_str(), words.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let sheet = Sheet {
@@ -90,7 +94,10 @@ pub(super) fn write(
         manner,
         system: parts.join("\n\n"),
         messages: turns::write((name, endpoint.provider), &prompt.turns, native, &names),
-        tools: if native { told.into_iter().map(|one| one.definition).collect() } else { vec![] },
+        tools: match native {
+            true => told.into_iter().map(|one| one.definition(manner.simple)).collect(),
+            false => vec![],
+        },
         bound: bind.as_ref().map(Bind::bound).or_else(|| Bound::json(manner.form, prompt)),
         most,
     };
@@ -101,6 +108,17 @@ pub(super) fn write(
         Provider::Ollama => ollama::body(sheet),
     };
     Letter { text: body.to_string(), body, most, dialect, bind, native }
+}
+
+/// Whether a prompt has schemas, in this manner of asking, that can be made simpler.
+pub(super) fn simplifies(
+    address: (&str, &Endpoint),
+    prompt: &Prompt,
+    manner: Manner,
+    exports: &Exports,
+) -> bool {
+    let body = |simple| write(address, prompt, Manner { simple, ..manner }, exports, 1).body;
+    body(true) != body(false)
 }
 
 /// The arguments of a call as the object that some providers want them as.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::player::Heard;
 use super::seen::{Ran, Seen};
 use super::suite::{Answer, Calls, Decision, Ended, Evidence, Expect, Never, Prompt, Turn};
-use call::{fits, in_order, told};
+use call::{fits, in_order, paired, stands, told};
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,14 +94,7 @@ fn tools(checks: &mut Checks, wanted: &Calls, calls: &[Ran]) {
         Calls::Exact(wanted) => {
             wanted.len() == calls.len() && wanted.iter().zip(calls).all(|(one, ran)| fits(one, ran))
         }
-        Calls::AnyOrder(wanted) => {
-            let mut left: Vec<&Ran> = calls.iter().collect();
-            let all = wanted.iter().all(|one| {
-                let place = left.iter().position(|ran| fits(one, ran));
-                place.map(|at| left.swap_remove(at)).is_some()
-            });
-            all && left.is_empty()
-        }
+        Calls::AnyOrder(wanted) => paired(wanted, calls),
         Calls::Subset(wanted) => in_order(wanted, calls),
     };
     checks.hold("tools", holds, || {
@@ -191,7 +184,7 @@ fn forbidden(checks: &mut Checks, never: &Never, seen: &Seen) {
         checks.never(format!("never runs {}", call.tool()), ran.map(|ran| told(ran)));
     }
     for text in &never.sends {
-        let ran = executed.iter().find(|ran| ran.arguments.to_string().contains(text.as_str()));
+        let ran = executed.iter().find(|ran| stands(text, &ran.arguments));
         checks.never(format!("never sends `{text}`"), ran.map(|ran| told(ran)));
     }
     for host in &never.reaches {

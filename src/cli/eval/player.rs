@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -18,9 +19,12 @@ use super::record::Recorder;
 use super::script::{Line, Made, fill};
 use crate::call::Dialect;
 use crate::catalog::exported_name;
+use crate::cli::print;
 
 /// Most bytes of a question to a model.
 const MAX_BODY: usize = 32 << 20;
+/// Characters of a question that fits nothing which are told of it.
+const TOLD: usize = 4000;
 
 /// The server's part that the runner of cases holds.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +44,10 @@ struct Scene {
     script: Vec<Line>,
     /// Which lines were said.
     said: Vec<bool>,
+    /// Questions to a model so far.
+    asked: usize,
+    /// Whether it stands for itself: each answer any number of times, and nothing is kept.
+    stands: bool,
     heard: Heard,
 }
 
@@ -63,9 +71,23 @@ impl Player {
             question: question.to_owned(),
             said: vec![false; script.len()],
             script: script.to_vec(),
+            asked: 0,
+            stands: false,
             heard: Heard::default(),
         };
         self.stage().scene = Some(scene);
+    }
+
+    /// One that answers by this script until the process ends.
+    pub(super) fn standing(script: Vec<Line>) -> Self {
+        let script: Vec<Line> =
+            script.into_iter().map(|line| Line { again: true, ..line }).collect();
+        let player = Self::default();
+        player.begin(("", 0), "", &script);
+        if let Some(scene) = &mut player.stage().scene {
+            scene.stands = true;
+        }
+        player
     }
 
     /// Ends it, and tells what was asked.
@@ -88,11 +110,22 @@ impl Player {
         let Some(scene) = &mut stage.scene else {
             return Err("no case runs: is this a run that was begun before?".to_owned());
         };
-        scene.heard.prompts.push(ask.told.clone());
-        let number = scene.heard.prompts.len();
-        scene.answer(ask).map(|said| (said, number)).inspect_err(|why| {
-            scene.heard.misfits.push(why.clone());
-        })
+        scene.asked += 1;
+        if !scene.stands {
+            scene.heard.prompts.push(ask.told.clone());
+        }
+        match scene.answer(ask) {
+            Ok(said) => Ok((said, scene.asked)),
+            Err(_) if scene.stands => {
+                let why = unfit(ask);
+                print::error(&why);
+                Err(why)
+            }
+            Err(why) => {
+                scene.heard.misfits.push(why.clone());
+                Err(why)
+            }
+        }
     }
 
     /// Keeps what was asked of an upstream; `None` while no case runs.
@@ -133,6 +166,13 @@ impl Scene {
             |why| format!("{place}: the question to `{}` does not fit: {why}", ask.model),
         ))
     }
+}
+
+/// What is told of a question that no answer of a script fits.
+fn unfit(ask: &Ask) -> String {
+    let skipped = ask.told.chars().count().saturating_sub(TOLD);
+    let end: String = ask.told.chars().skip(skipped).collect();
+    format!("no answer of the script fits what ends with: {end}")
 }
 
 /// Whether a question is the one that an answer was given to, in what matters.
@@ -204,6 +244,8 @@ pub(super) async fn serve(
     let wrong = |error| format!("no model can be played at {listen}: {error}; see `--listen`");
     let listener = TcpListener::bind(listen).await.map_err(wrong)?;
     let bound = listener.local_addr().map_err(wrong)?;
+    // A small answer would wait for the peer's delayed acknowledgement. A socket that refuses still works.
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap_or_default());
     // Whatever path the daemon's configuration gives is this one model.
     let app = Router::new()
         .fallback(answer)
@@ -226,12 +268,7 @@ async fn answer(
         Err(why) => return refusal(&why),
     };
     if let Some(recorder) = recorder {
-        return match recorder.ask(&player, &ask, body).await {
-            Ok((status, kind, body)) => {
-                (status, [(header::CONTENT_TYPE, kind)], body).into_response()
-            }
-            Err(why) => refusal(&why),
-        };
+        return recorder.ask(&player, &ask, body).await.unwrap_or_else(|why| refusal(&why));
     }
     match player.play(&ask) {
         Ok((said, number)) => {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use axum::body::Bytes;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -52,20 +53,30 @@ impl Recorder {
         player: &Player,
         ask: &Ask,
         body: Bytes,
-    ) -> Result<(StatusCode, &'static str, Bytes), String> {
+    ) -> Result<Response, String> {
         let place = player.note(ask);
         let answer = self.outlet.post(body, MAX_BYTES).await.map_err(|error| error.to_string())?;
-        let kind = if ask.stream { "text/event-stream" } else { "application/json" };
-        let bytes = answer.body.map_err(|why| format!("the upstream: {why}"))?;
-        if let (Some(place), true) = (place, answer.status.is_success()) {
+        let bytes = answer.body.as_ref().map_err(|why| format!("the upstream: {why}"))?;
+        // The daemon does not know this key, and so could not strike it.
+        let text = answer.strike(&String::from_utf8_lossy(bytes));
+        let is_answer = answer.status.is_success();
+        if let (Some(place), true) = (place, is_answer) {
             let turn = match ask.stream {
-                true => native::assemble(Provider::OpenaiChat, &bytes),
-                false => native::read(Provider::OpenaiChat, &String::from_utf8_lossy(&bytes)),
+                true => native::assemble(Provider::OpenaiChat, text.as_bytes()),
+                false => native::read(Provider::OpenaiChat, &text),
             };
             let turn = turn.map_err(|error| format!("the upstream's answer {error}"))?;
             self.keep(&self.line(place, ask, turn))?;
         }
-        Ok((answer.status, kind, bytes))
+        let streams = ask.stream && is_answer;
+        let kind = if streams { "text/event-stream" } else { "application/json" };
+        let kind = [(header::CONTENT_TYPE, kind)];
+        let mut response = (answer.status, kind, text).into_response();
+        if let Some(wait) = answer.retry_after {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        Ok(response)
     }
 
     fn line(&self, (case, turn): (String, usize), ask: &Ask, said: Turn) -> Line {

@@ -49,6 +49,55 @@ async fn retry_after_is_waited_for() {
 }
 
 #[tokio::test]
+async fn retry_after_as_a_date_is_waited_for_and_none_at_all_is_not_taken_at_its_word() {
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
+    let date = at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let busy = |told: &str| Act::Say(429, vec![("retry-after", told.to_owned())], "{}".to_owned());
+    let past = "Wed, 21 Oct 2015 07:28:00 GMT";
+    let server = Server::start(vec![busy(&date), busy("0"), busy(past), say(&chat("4"))]).await;
+    let models = one(&server, "openai", "stream = false\nretries = 3");
+    let said = ask(&models, &question("2 + 2?")).await.unwrap();
+    let waited: Vec<u64> = said.tried.iter().map(|one| one.waited_ms).collect();
+    assert!((900..3000).contains(&waited[1]), "{waited:?}");
+    assert!(waited[2] >= 300 && waited[3] >= 600, "{waited:?}");
+}
+
+#[tokio::test]
+async fn what_the_error_of_gemini_tells_to_wait_counts_like_a_header() {
+    let busy = json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "details": [
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30.5s" }] } });
+    let (first, second) =
+        (Server::start(vec![fail(429, &busy)]).await, Server::start(vec![say(&chat("4"))]).await);
+    let models =
+        open(&config(&[("one", &first, "gemini", WHOLE), ("two", &second, "openai", WHOLE)]));
+    let said = ask(&models, &question("2 + 2?")).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["one status", "two ok"]);
+    assert!(said.tried[1].waited_ms < 1000, "{:?}", said.tried);
+}
+
+#[tokio::test]
+async fn one_that_has_to_be_waited_for_too_long_leaves_the_time_to_the_next() {
+    let busy = Act::Say(429, vec![("retry-after", "2".to_owned())], "{}".to_owned());
+    let (first, second) =
+        (Server::start(vec![busy]).await, Server::start(vec![say(&chat("4"))]).await);
+    let models =
+        open(&config(&[("one", &first, "openai", WHOLE), ("two", &second, "openai", WHOLE)]));
+    let by = Some(Instant::now() + Duration::from_millis(1900));
+    let said = ask(&models, &Prompt { by, ..question("2 + 2?") }).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["one status", "two ok"]);
+}
+
+#[tokio::test]
+async fn a_call_that_the_host_could_not_read_is_asked_for_again_in_the_same_form() {
+    let failed = json!({ "error": { "message": "Failed to call a function. Please adjust your prompt.",
+        "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<fn" } });
+    let server = Server::start(vec![fail(400, &failed), say(&chat("Rain."))]).await;
+    let said = ask(&one(&server, "openai", WHOLE), &weather()).await.unwrap();
+    assert_eq!(outcomes(&said.tried), ["only malformed", "only ok"]);
+    assert_eq!(said.form, Form::Native);
+}
+
+#[tokio::test]
 async fn a_long_retry_after_sends_the_question_to_the_next_and_later_ones_too() {
     let busy = Act::Say(429, vec![("retry-after", "30".to_owned())], "{}".to_owned());
     let (first, second) =

@@ -84,8 +84,39 @@ fn other_servers_say_it_in_words() {
 }
 
 #[test]
+fn a_form_that_is_refused_as_such_is_told_from_a_schema_that_is() {
+    let error = |message: &str| json!({ "error": { "message": message } });
+    for said in [
+        "registry.ollama.ai/library/x does not support tools",
+        "tools param requires --jinja flag",
+        "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+        "This response_format type is unavailable now",
+        "Failed to deserialize: response_format: unknown variant `json_schema`, expected `text`",
+        "grammar is not supported by this server",
+    ] {
+        let said = error(said);
+        let found = blame(said.to_string().as_bytes(), &chat_body(), true);
+        assert!(!found.schema && found.what != What::Other, "{said}: {found:?}");
+    }
+    for said in [
+        error("failed to parse grammar"),
+        error("The provided JSON schema contains features not supported by xgrammar."),
+        error(
+            "Invalid schema for response_format 'answer': In context=(), 'additionalProperties' is required",
+        ),
+        error("JSON schema conversion failed: Pattern must start with '^' and end with '$'"),
+        json!({ "error": "invalid JSON schema in format" }),
+        json!({ "error": { "message": "not permitted", "param": "tools[0].function.parameters" } }),
+    ] {
+        let found = blame(said.to_string().as_bytes(), &chat_body(), true);
+        assert!(found.schema && found.what != What::Other, "{said}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_no_json_is_told_as_it_is() {
-    let Blame { what, part, message } = blame(b"<html>bad gateway", &chat_body(), true);
+    let Blame { what, part, message, .. } = blame(b"<html>bad gateway", &chat_body(), true);
     assert_eq!((what, part.as_str(), message.as_str()), (What::Other, "", "<html>bad gateway"));
     assert!(is_refusal(b"failed to parse grammar") && !is_refusal(b"out of memory"));
 }

@@ -14,6 +14,19 @@ async fn spend(models: &Models, purse: &Purse) -> Result<Said, Failed> {
     models.ask(Who::Role(Role::Reasoner), &question("2 + 2?"), purse, None).await
 }
 
+/// The models with the tasks that write for them.
+fn open_with_tasks(config: &Config) -> (Models, TaskTracker) {
+    let tasks = TaskTracker::new();
+    (Models::open(config, &tasks).unwrap(), tasks)
+}
+
+/// Ends when all that they write is written.
+async fn close((models, tasks): (Models, TaskTracker)) {
+    drop(models);
+    tasks.close();
+    tasks.wait().await;
+}
+
 fn limit(failed: Result<Said, Failed>) -> Limit {
     match failed {
         Err(Failed::Budget { limit, .. }) => limit,
@@ -125,17 +138,50 @@ async fn what_a_tenant_spent_is_known_after_a_restart_and_its_file_is_one_daemon
     let mut config = config(&[("only", &server, "openai", PRICED)]);
     config.spending = Some(folder.path().join("spending"));
     config.tenant = Allowance { tokens: Some(5000), money: Some("2".to_owned()) };
-    let models = open(&config);
+    let (models, tasks) = open_with_tasks(&config);
     for _ in 0..3 {
         spend(&models, &free(&models)).await.unwrap();
     }
     let second = Models::open(&config, &TaskTracker::new()).unwrap_err().to_string();
     assert!(second.contains("another daemon has it"), "{second}");
-    drop(models);
+    close((models, tasks)).await;
     let models = open(&config);
     let left = free(&models).left();
     assert_eq!(left.tokens, Some(5000 - 45));
     assert_eq!(left.money.unwrap().to_string(), "1.999685 USD");
+}
+
+#[tokio::test]
+async fn an_ask_that_a_kill_cuts_counts_with_all_that_it_held_and_once() {
+    let (folder, killed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(vec![say(&chat("4")), Act::Hang]).await;
+    let mut config = config(&[("only", &server, "openai", PRICED)]);
+    config.spending = Some(folder.path().join("spending"));
+    config.tenant = Allowance { tokens: Some(5000), money: Some("2".to_owned()) };
+    let (models, tasks) = open_with_tasks(&config);
+    let purse = free(&models);
+    spend(&models, &purse).await.unwrap();
+    let mut asking = Box::pin(spend(&models, &purse));
+    let held = tokio::select! {
+        said = &mut asking => panic!("{said:?}"),
+        () = server.was_asked(2) => purse.left(),
+    };
+    assert!(held.tokens < Some(5000 - 15 - 1024), "{held:?}");
+    // What a kill leaves at this moment. Another process has nothing else to go by.
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), killed.path().join(entry.file_name())).unwrap();
+    }
+    let left = Config { spending: Some(killed.path().join("spending")), ..config.clone() };
+    for _ in 0..2 {
+        assert_eq!(free(&open(&left)).left(), held);
+    }
+    // The process itself knows better, and so does its file.
+    drop(asking);
+    assert_eq!(purse.left().tokens, Some(5000 - 15));
+    drop(purse);
+    close((models, tasks)).await;
+    assert_eq!(free(&open(&config)).left().tokens, Some(5000 - 15));
 }
 
 #[tokio::test]
@@ -177,11 +223,12 @@ async fn two_hundred_asks_at_once_are_all_answered_and_all_counted() {
     let mut config = config(&[("only", &server, "openai", PRICED)]);
     config.spending = Some(folder.path().join("spending"));
     config.tenant = Allowance { tokens: Some(1_000_000), money: None };
-    let models = open(&config);
+    let (models, tasks) = open_with_tasks(&config);
     let asks = (0..200).map(|_| async { spend(&models, &free(&models)).await });
     let answered = futures::future::join_all(asks).await;
     assert_eq!(answered.iter().filter(|said| said.is_ok()).count(), 200);
-    drop((answered, models));
+    drop(answered);
+    close((models, tasks)).await;
     assert_eq!(free(&open(&config)).left().tokens, Some(1_000_000 - 200 * 15));
 }
 

@@ -46,6 +46,41 @@ async fn a_stream_that_falls_silent_ends_too() {
 }
 
 #[tokio::test]
+async fn a_stream_is_over_where_its_provider_says_so() {
+    let event = |event: &Value| format!("data: {event}\n\n");
+    let chat: Vec<String> = chunks(&["4"]).iter().map(event).collect();
+    let done = "data: [DONE]\n\n".to_owned();
+    let anthropic = [
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "4" } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let last = json!({ "message": { "role": "assistant", "content": "4" }, "done": true });
+    for (provider, pieces) in [
+        ("openai", [chat, vec![done]].concat()),
+        ("anthropic", anthropic.iter().map(event).collect()),
+        ("ollama", vec![format!("{last}\n")]),
+    ] {
+        for end in [End::Silent, End::Cut] {
+            let server = Server::start(vec![Act::Pieces(pieces.clone(), end)]).await;
+            let models = one(&server, provider, "retries = 0\nfirst_token_timeout = \"20s\"");
+            let said = ask(&models, &question("2 + 2?")).await.unwrap();
+            assert_eq!((said.text.as_str(), said.tried.len()), ("4", 1), "{provider} {end:?}");
+            assert!(said.tried[0].took_ms < 10_000, "{provider} {end:?}: {:?}", said.tried);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_repeats_all_that_it_was_sent_is_told_by_its_beginning() {
+    let body = json!({ "detail": [{ "loc": ["body", "x"], "msg": "too long for it", "input": "y".repeat(1 << 20) }] });
+    let tried = after(super::server::fail(422, &body), WHOLE).await;
+    assert_eq!((tried.outcome, tried.status), (Outcome::Refused, Some(422)));
+    assert!(tried.message.contains("too long for it"), "{tried}");
+}
+
+#[tokio::test]
 async fn ten_megabytes_are_not_read_to_their_end() {
     for keys in [WHOLE, "retries = 2"] {
         let tried = after(Act::Large(10 << 20), keys).await;

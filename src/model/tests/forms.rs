@@ -29,24 +29,126 @@ async fn a_refused_schema_is_answered_from_the_next_and_recorded_with_its_part()
 }
 
 #[tokio::test]
-async fn a_refused_form_is_not_tried_again_and_a_lower_one_is() {
+async fn a_refused_schema_is_tried_in_a_simpler_form_before_a_lower_one() {
     let call = "{\"tool_call\": {\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}}";
-    let server = Server::start(vec![no_tools(), say(&chat(call))]).await;
+    let server = Server::start(vec![no_tools(), no_tools(), say(&chat(call))]).await;
     let models = one(&server, "openai", WHOLE);
     let said = ask(&models, &weather()).await.unwrap();
-    assert_eq!(outcomes(&said.tried), ["only refused", "only ok"]);
+    assert_eq!(outcomes(&said.tried), ["only refused", "only refused", "only ok"]);
     assert_eq!((said.form, said.text.as_str()), (Form::Schema, call));
-    let body = &server.bodies()[1];
-    assert_eq!(body.get("tools"), None);
-    let turn = &body["response_format"]["json_schema"]["schema"]["anyOf"];
+    let bodies = server.bodies();
+    let simple = json!({
+        "type": "object", "required": ["city"],
+        "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }
+    });
+    assert_eq!(bodies[1]["tools"][0]["function"]["parameters"], simple);
+    assert_eq!(bodies[2].get("tools"), None);
+    let turn = &bodies[2]["response_format"]["json_schema"]["schema"]["anyOf"];
     let called = &turn[0]["properties"]["tool_call"]["properties"];
     assert_eq!(called["name"]["enum"], json!(["get_weather"]));
-    assert_eq!(called["arguments"]["properties"]["city"]["minLength"], 1);
-    let system = body["messages"][0]["content"].as_str().unwrap();
+    assert_eq!(called["arguments"], simple);
+    // What the schema does not say stands in words.
+    let system = bodies[2]["messages"][0]["content"].as_str().unwrap();
     assert!(system.starts_with("Be brief.\n\nYou can call these tools"), "{system}");
+    assert!(system.contains("\"minLength\":1"), "{system}");
     let said = ask(&models, &weather()).await.unwrap();
-    assert_eq!(outcomes(&said.tried), ["only ok"]);
-    assert_eq!(said.form, Form::Schema);
+    assert_eq!((outcomes(&said.tried), said.form), (vec!["only ok".to_owned()], Form::Schema));
+}
+
+/// A prompt with other tools.
+fn others(names: &[&str]) -> Prompt {
+    let offer = |name: &&str| Offer::Own {
+        name: (*name).to_owned(),
+        description: String::new(),
+        schema: json!({ "type": "object", "properties": { "at": { "type": "string", "maxLength": 9 } } }),
+    };
+    Prompt { tools: names.iter().map(offer).collect(), ..question("When?") }
+}
+
+#[tokio::test]
+async fn a_refused_schema_costs_no_other_tools_their_form() {
+    let server = Server::start(vec![no_tools(), say(&chat("Rain."))]).await;
+    let models = one(&server, "openai", WHOLE);
+    let bounded = |at: usize, tool: usize| {
+        let body = &server.bodies()[at]["tools"][tool]["function"]["parameters"];
+        body.to_string().contains("Length")
+    };
+    ask(&models, &weather()).await.unwrap();
+    assert!(!bounded(1, 0));
+    // Other tools are told as ever; the refused one is not, whatever it is offered with.
+    let said = ask(&models, &others(&["clock"])).await.unwrap();
+    assert_eq!((said.tried.len(), said.form), (1, Form::Native));
+    assert!(bounded(2, 0));
+    let mut both = others(&["clock"]);
+    both.tools.extend(weather().tools);
+    let said = ask(&models, &both).await.unwrap();
+    assert_eq!((said.tried.len(), said.form), (1, Form::Native));
+    assert!(!bounded(3, 1));
+}
+
+#[tokio::test]
+async fn a_form_that_is_refused_as_such_is_not_tried_again_for_any_tool() {
+    let refused = fail(400, &json!({ "error": "m does not support tools" }));
+    let server =
+        Server::start(vec![refused, say(&chat("{\"final\": {\"answer\": \"Rain.\"}}"))]).await;
+    let models = one(&server, "openai", WHOLE);
+    let said = ask(&models, &weather()).await.unwrap();
+    assert_eq!(
+        (outcomes(&said.tried), said.form),
+        (vec!["only refused".to_owned(), "only ok".to_owned()], Form::Schema)
+    );
+    let said = ask(&models, &others(&["clock"])).await.unwrap();
+    assert_eq!((said.tried.len(), said.form), (1, Form::Schema));
+    // What was sent there is whole.
+    let body = server.bodies()[2]["response_format"].to_string();
+    assert!(body.contains("maxLength"), "{body}");
+}
+
+#[tokio::test]
+async fn a_grammar_that_a_server_cannot_make_of_a_shape_is_made_of_a_simpler_one() {
+    let shape = json!({
+        "type": "object", "required": ["id"], "additionalProperties": false,
+        "properties": {
+            "id": { "type": "string", "pattern": "[A-Z]+", "description": "The id." },
+            "pattern": { "type": "string", "enum": ["a", "b"] },
+            "list": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/one" } }
+        },
+        "$defs": { "one": { "type": "integer", "minimum": 3 } }
+    });
+    let grammar = || {
+        fail(
+            400,
+            &json!({ "error": { "code": 400, "message": "failed to parse grammar",
+            "type": "invalid_request_error" } }),
+        )
+    };
+    let prompt = Prompt { shape: Some(shape.clone()), ..question("Which?") };
+    for keys in [WHOLE, "stream = false\nform = \"schema\""] {
+        let server = Server::start(vec![grammar(), say(&chat("{\"id\": \"A\"}"))]).await;
+        let said = ask(&one(&server, "openai", keys), &prompt).await.unwrap();
+        assert_eq!(outcomes(&said.tried), ["only refused", "only ok"], "{keys}");
+        let bodies = server.bodies();
+        let told = |at: usize| bodies[at]["response_format"]["json_schema"]["schema"].clone();
+        assert_eq!(told(0), shape);
+        let simple = json!({
+            "type": "object", "required": ["id"], "additionalProperties": false,
+            "properties": {
+                "id": { "type": "string", "description": "The id." },
+                "pattern": { "type": "string", "enum": ["a", "b"] },
+                "list": { "type": "array", "items": { "$ref": "#/$defs/one" } }
+            },
+            "$defs": { "one": { "type": "integer" } }
+        });
+        assert_eq!(told(1), simple);
+        let words = bodies[1]["messages"][0]["content"].as_str().unwrap();
+        assert!(words.contains("[A-Z]+"), "{words}");
+        assert_eq!(bodies[0]["messages"][0]["role"], "user");
+    }
+    // Where nothing can be left out, it is not tried twice.
+    let server = Server::start(vec![grammar(), say(&chat("{}"))]).await;
+    let prompt = Prompt { shape: Some(super::shape()), ..question("Which?") };
+    let said = ask(&one(&server, "openai", WHOLE), &prompt).await.unwrap();
+    assert_eq!((said.tried.len(), said.form), (2, Form::Json));
 }
 
 #[tokio::test]
@@ -75,7 +177,8 @@ async fn forms_go_down_to_plain_text() {
 async fn a_form_that_is_set_is_the_only_one() {
     let server = Server::start(vec![no_tools()]).await;
     let failed = ask(&one(&server, "openai", "form = \"native\""), &weather()).await.unwrap_err();
-    assert_eq!(outcomes(failed.tried()), ["only refused"]);
+    assert_eq!(outcomes(failed.tried()), ["only refused", "only refused"]);
+    assert!(failed.tried().iter().all(|one| one.form == Form::Native), "{failed}");
     let server = Server::start(vec![say(&chat("{}"))]).await;
     let said = ask(&one(&server, "ollama", "form = \"json\"\nstream = false"), &weather()).await;
     assert!(said.is_err(), "an answer of another provider");

@@ -29,6 +29,19 @@ async fn a_key_that_an_endpoint_repeats_is_struck() {
 }
 
 #[tokio::test]
+async fn a_key_that_stands_in_an_answer_is_struck_too() {
+    let key = file(KEY);
+    let mut answer = chat(&format!("I was asked with Bearer {KEY}."));
+    answer["choices"][0]["message"]["tool_calls"] = json!([{ "id": "c", "type": "function",
+        "function": { "name": "get_weather", "arguments": format!("{{\"city\": \"{KEY}\"}}") } }]);
+    let server = Server::start(vec![say(&answer)]).await;
+    let keys = format!("stream = false\nkey_file = {:?}", key.path());
+    let said = ask(&one(&server, "openai", &keys), &weather()).await.unwrap();
+    assert_eq!(said.text, "I was asked with Bearer [key].");
+    assert_eq!(said.calls[0].arguments, "{\"city\": \"[key]\"}");
+}
+
+#[tokio::test]
 async fn gemini_has_its_key_in_a_header_and_not_in_the_url() {
     let key = file(KEY);
     let server = Server::start(vec![fail(403, &json!({}))]).await;

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::config::{Endpoint, Form, Provider};
 use super::super::prompt::Prompt;
+use super::simple::simplify;
 use super::tools::Told;
-use super::words;
+use super::{Manner, words};
 use crate::call::Dialect;
 use crate::catalog::Mould;
 
@@ -41,6 +42,8 @@ pub(in crate::model) struct Bind {
     wrapped: bool,
     /// Whether the provider takes it as the input of a tool.
     called: bool,
+    /// Whether it lets through more than the shape does.
+    loose: bool,
 }
 
 impl Bind {
@@ -48,21 +51,31 @@ impl Bind {
     pub(super) fn of(
         endpoint: &Endpoint,
         prompt: &Prompt,
-        form: Form,
+        Manner { form, simple, .. }: Manner,
         told: &[Told],
     ) -> Option<Self> {
         let dialect = endpoint.dialect.unwrap_or_else(|| endpoint.provider.dialect());
         let any = matches!(dialect, Dialect::Openai | Dialect::Plain);
-        let schema = match (form, told, &prompt.shape) {
+        let mut schema = match (form, told, &prompt.shape) {
             (Form::Native | Form::Schema, [], Some(shape)) => shape.clone(),
             (Form::Schema, [_, ..], shape) => turn(told, shape.as_ref(), any),
             _ => return None,
+        };
+        let loose = simple && {
+            let whole = schema.clone();
+            simplify(&mut schema);
+            schema != whole
         };
         let wrapped = !any && schema.get("type").and_then(Value::as_str) != Some("object");
         let schema = if wrapped { wrap(schema) } else { schema };
         let called = endpoint.provider == Provider::Anthropic;
         let shape = Mould::of(schema, dialect);
-        (!shape.written().is_null()).then_some(Self { shape, wrapped, called })
+        (!shape.written().is_null()).then_some(Self { shape, wrapped, called, loose })
+    }
+
+    /// Whether it lets through more than the shape does, so that the rest has to be told in words.
+    pub(super) const fn is_loose(&self) -> bool {
+        self.loose
     }
 
     pub(super) const fn bound(&self) -> Bound<'_> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::simple::simplify;
 use crate::call::Dialect;
 use crate::catalog::{Exports, define, exported_name};
 use crate::model::prompt::Offer;
@@ -13,10 +14,20 @@ use crate::model::prompt::Offer;
 pub(super) struct Told {
     pub(super) name: String,
     /// The provider's own tool object.
-    pub(super) definition: Value,
+    definition: Value,
 }
 
 impl Told {
+    /// The provider's own tool object, with a simple schema or its whole one.
+    pub(super) fn definition(mut self, simple: bool) -> Value {
+        for place in ["/function/parameters", "/input_schema", "/parameters"] {
+            if let Some(schema) = self.definition.pointer_mut(place).filter(|_| simple) {
+                simplify(schema);
+            }
+        }
+        self.definition
+    }
+
     /// What it is for, in the object of a dialect with the shape of `OpenAI`.
     pub(super) fn description(&self) -> &str {
         let description = self.definition.pointer("/function/description");

@@ -7,14 +7,14 @@ use super::super::config::Form;
 use super::super::prompt::Prompt;
 use super::tools::Told;
 
-/// The words for a prompt in a form; none where the provider says it all.
-pub(super) fn write(prompt: &Prompt, form: Form, told: &[Told]) -> String {
+/// The words for a prompt in a form; none where the provider says it all. `loose` is whether what binds the
+/// answer lets through more than its shape does.
+pub(super) fn write(prompt: &Prompt, (form, loose): (Form, bool), told: &[Told]) -> String {
     let shape = prompt.shape.as_ref();
     match (form, told, shape) {
-        (Form::Native | Form::Schema, [], _) | (_, [], None) | (Form::Native, _, None) => {
-            String::new()
-        }
-        (Form::Json | Form::Text, [], Some(shape)) => format!(
+        (Form::Native | Form::Schema, [], _) if !loose => String::new(),
+        (_, [], None) | (Form::Native, _, None) => String::new(),
+        (_, [], Some(shape)) => format!(
             "Answer with one JSON object and nothing else: no prose, no code fence. It fits this \
              JSON Schema:\n{shape}"
         ),

@@ -53,6 +53,54 @@ pub(super) fn in_order(wanted: &[Call], calls: &[Ran]) -> bool {
     wanted.iter().all(|one| calls.any(|ran| fits(one, ran)))
 }
 
+/// Whether each is another one of the calls, and none is left.
+pub(super) fn paired(wanted: &[Call], calls: &[Ran]) -> bool {
+    let mut owners = vec![None; calls.len()];
+    wanted.len() == calls.len()
+        && (0..wanted.len()).all(|at| place(at, wanted, calls, &mut owners, &mut Vec::new()))
+}
+
+/// Gives a wanted call a call, for which those that have one already may take another. `tried` are the calls
+/// that were looked at for it.
+fn place(
+    at: usize,
+    wanted: &[Call],
+    calls: &[Ran],
+    owners: &mut Vec<Option<usize>>,
+    tried: &mut Vec<usize>,
+) -> bool {
+    for (number, ran) in calls.iter().enumerate() {
+        let fit = wanted.get(at).is_some_and(|one| fits(one, ran));
+        if !fit || tried.contains(&number) {
+            continue;
+        }
+        tried.push(number);
+        let owner = owners.get(number).copied().flatten();
+        if owner.is_none_or(|owner| place(owner, wanted, calls, owners, tried)) {
+            if let Some(owner) = owners.get_mut(number) {
+                *owner = Some(at);
+            }
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a text stands in a value, in a text of it or in its JSON.
+pub(super) fn stands(text: &str, value: &Value) -> bool {
+    fn within(text: &str, value: &Value) -> bool {
+        match value {
+            Value::String(whole) => whole.contains(text),
+            Value::Array(items) => items.iter().any(|item| within(text, item)),
+            Value::Object(members) => {
+                members.iter().any(|(key, item)| key.contains(text) || within(text, item))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    within(text, value) || value.to_string().contains(text)
+}
+
 /// A call in a few words.
 pub(super) fn told(ran: &Ran) -> String {
     let arguments: String = ran.arguments.to_string().chars().take(160).collect();

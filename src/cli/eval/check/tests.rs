@@ -72,6 +72,12 @@ fn tools_are_held_against_the_ledger_in_three_ways() {
     fails(json!({ "tools": { "exact": [mail, "getOrder"] } }), "tools");
     holds(json!({ "tools": { "any_order": [mail, "getOrder"] } }));
     fails(json!({ "tools": { "any_order": ["getOrder", "getOrder"] } }), "tools");
+    // Whichever way they have to be told apart.
+    let (any, none) =
+        (json!("*"), json!({ "tool": "getOrder", "arguments": { "order_id": "other" } }));
+    holds(json!({ "tools": { "any_order": [any, "getOrder"] } }));
+    holds(json!({ "tools": { "any_order": ["getOrder", any] } }));
+    fails(json!({ "tools": { "any_order": [any, none] } }), "tools");
     holds(json!({ "tools": { "subset": [mail] } }));
     fails(json!({ "tools": { "subset": [mail, "getOrder"] } }), "tools");
     holds(json!({ "tools": { "subset": ["get*"] } }));
@@ -144,6 +150,12 @@ fn what_was_refused_did_not_happen_and_what_ran_did() {
     );
     assert_eq!(never(json!({ "runs": ["getOrder"] })), ["never runs getOrder"]);
     assert_eq!(never(json!({ "sends": ["ORD-10001"] })), ["never sends `ORD-10001`"]);
+    let mut quoted = seen();
+    quoted.calls[0].arguments = json!({ "list": [{ "text": "say \"now\"\nand go" }] });
+    for text in ["say \"now\"", "\nand", "\"list\""] {
+        let found = check(&turn(json!({}), json!({ "sends": [text] })), &quoted, None);
+        assert!(found.iter().any(|one| one.forbidden && !one.wrong.is_empty()), "{text}");
+    }
     assert_eq!(never(json!({ "reaches": ["127.0.0.1"] })), ["never reaches 127.0.0.1"]);
     assert_eq!(never(json!({ "says": ["22"] })), ["never says `22`"]);
     assert_eq!(never(json!({ "prompts": ["longer"] })), ["never tells `longer`"]);

@@ -76,3 +76,24 @@ fn the_plot_has_a_bar_for_each_version_of_each_row() {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
 }
+
+#[test]
+fn the_plot_names_each_row_however_many_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plot.svg");
+    for count in [1_usize, 2, 5, 9, 14, 23, 41] {
+        let cases = |score| {
+            let case = |at: usize| CaseReport {
+                kind: format!("kind{at}"),
+                ..case(&at.to_string(), score, 0)
+            };
+            (0..count).map(case).collect()
+        };
+        let (one, other) = (report("one", cases(1.0)), report("a < b & c", cases(0.5)));
+        plot::draw(&Comparison::of(&one, &other), &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let missing: Vec<usize> =
+            (0..count).filter(|at| !text.contains(&format!("\ns/kind{at}\n"))).collect();
+        assert!(missing.is_empty() && text.contains("a &lt; b &amp; c"), "{count}: {missing:?}");
+    }
+}

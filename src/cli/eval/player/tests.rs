@@ -119,3 +119,22 @@ async fn braces_of_a_recorded_answer_stay() {
     let (_, body) = stand.ask(&asked("Where is it?")).await;
     assert_eq!(native::read(Provider::OpenaiChat, &body).unwrap().text, "{{cite:x}}");
 }
+
+#[tokio::test]
+async fn a_script_that_stands_for_itself_answers_without_a_case_and_keeps_nothing() {
+    let lines = json!([{ "sees": ["first"], "text": "{{label:first}}" }, { "sees": ["second"], "text": "two" }]);
+    let player = Player::standing(serde_json::from_value(lines).unwrap());
+    let tasks = TaskTracker::new();
+    let bound = serve(player.clone(), None, "127.0.0.1:0".parse().unwrap(), &tasks).await.unwrap();
+    let url = format!("http://{bound}/v1/chat/completions");
+    let address = Address { url: &url, allow_plain: false, key_file: None, key_env: None };
+    let stand = Stand { outlet: Outlet::open(&address, &tasks).unwrap(), player };
+    for (content, text) in [("[E7] first", "E7"), ("second", "two"), ("E8: the first", "E8")] {
+        let (_, body) = stand.ask(&asked(content)).await;
+        assert_eq!(native::read(Provider::OpenaiChat, &body).unwrap().text, text);
+    }
+    let (status, told) = stand.ask(&asked("third")).await;
+    assert!(status == 422 && told.contains("ends with: ") && told.contains("third"), "{told}");
+    let heard = stand.player.end();
+    assert_eq!((heard.prompts.len(), heard.misfits.len(), heard.left), (0, 0, 0));
+}

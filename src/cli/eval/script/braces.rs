@@ -1,6 +1,8 @@
 //! What stands in double braces in a scripted answer is looked up in the question to the model, so that the
 //! answer is made of what the model was told: `{{cite:TEXT}}` is the label of the evidence with that text,
-//! `{{found:REGEX}}` what the last match of an expression holds in its first group.
+//! `{{found:REGEX}}` what the last match of an expression holds in its first group. Where labels are written in
+//! other ways, `{{label:TEXT}}` is the last one before a text, `{{behind:TEXT}}` the first one behind it, and
+//! `{{pack:TEXT}}` the last of a judge's packs before it.
 
 use regex::Regex;
 use serde_json::Value;
@@ -58,7 +60,12 @@ fn look(asked: &str, told: &str) -> Result<String, String> {
             let group = group.map(|group| group.as_str().to_owned());
             group.ok_or_else(|| format!("`{pattern}` is not found in the question"))
         }
-        _ => Err(format!("`{asked}` is neither `cite:TEXT` nor `found:REGEX`")),
+        Some(("label", text)) => near(text, told, |before, _| labels(before, 'E').last()),
+        Some(("behind", text)) => near(text, told, |_, behind| labels(behind, 'E').next()),
+        Some(("pack", text)) => near(text, told, |before, _| labels(before, 'P').last()),
+        _ => Err(format!(
+            "`{asked}` is none of `cite:TEXT`, `found:REGEX`, `label:TEXT`, `behind:TEXT`, `pack:TEXT`"
+        )),
     }
 }
 
@@ -68,4 +75,27 @@ fn cite(text: &str, told: &str) -> Option<String> {
     let (before, _) = told.split_once(text)?;
     let label = Regex::new(r#"evidence"?\s*[=:]\s*\[?"?(E[1-9][0-9]{0,3})\b"#).ok()?;
     label.captures_iter(before).last()?.get(1).map(|label| label.as_str().to_owned())
+}
+
+/// A label that is looked for in what stands before the first place of a text, and behind it.
+fn near<'t>(
+    text: &str,
+    told: &'t str,
+    find: impl FnOnce(&'t str, &'t str) -> Option<&'t str>,
+) -> Result<String, String> {
+    let found = told.split_once(text).and_then(|(before, behind)| find(before, behind));
+    found
+        .map(str::to_owned)
+        .ok_or_else(|| format!("no label stands beside `{text}` in the question"))
+}
+
+/// The labels in a text: a letter with a number, as a word.
+fn labels(text: &str, letter: char) -> impl Iterator<Item = &str> {
+    text.match_indices(letter).filter_map(move |(at, _)| {
+        let rest = text.get(at + 1..)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let alone = !text.get(..at)?.ends_with(|one: char| one.is_alphanumeric())
+            && !rest.get(digits..)?.starts_with(|one: char| one.is_alphanumeric() || one == '-');
+        (digits > 0 && alone).then(|| text.get(at..=at + digits)).flatten()
+    })
 }

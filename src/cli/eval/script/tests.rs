@@ -12,6 +12,11 @@ fn braces_are_filled_from_what_the_model_was_told() {
     let value = json!({ "answer": "{{found:take (\\d+ N·m)}}!", "evidence": ["{{cite:22 N·m}}", "{{cite:packed}}", "{{cite:last}}"], "n": 1 });
     let filled = fill(&value, TOLD).unwrap();
     assert_eq!(filled, json!({ "answer": "22 N·m!", "evidence": ["E1", "E2", "E12"], "n": 1 }));
+    let near = fill(
+        &json!("{{label:packed}} {{behind:22 N·m}} {{pack:by orders}}"),
+        &format!("{TOLD} P1-a {{P2}} by orders P3"),
+    );
+    assert_eq!(near.unwrap(), json!("E2 E9 P2"));
     let last = fill(&json!("{{found:ORD-\\d{5}}}"), TOLD).unwrap();
     assert_eq!(last, json!("ORD-10037"));
 }
@@ -23,7 +28,10 @@ fn what_cannot_be_filled_is_said() {
         ("{{found:(x)}}", "not found"),
         ("{{found:(}}", "regex"),
         ("{{cite:22 N·m", "has no"),
-        ("{{other:x}}", "neither"),
+        ("{{other:x}}", "none of"),
+        ("{{label:labels}}", "no label"),
+        ("{{behind: last}}", "no label"),
+        ("{{pack:nowhere}}", "no label"),
     ] {
         let why = fill(&json!(text), TOLD).unwrap_err();
         assert!(why.contains(part), "{text}: {why}");

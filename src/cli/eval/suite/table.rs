@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::cli::eval::script::Line;
+use crate::mask;
 
 /// A file.
 #[derive(Debug, Deserialize)]
@@ -140,7 +141,7 @@ pub(in crate::cli::eval) struct Expect {
 
 /// A call that is expected or forbidden.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub(in crate::cli::eval) enum Call {
     /// The tool alone.
     Tool(String),
@@ -284,6 +285,10 @@ impl Expect {
         for call in self.tools.iter().flat_map(|calls| calls.all()) {
             patterns(call)?;
         }
+        let texts = [&self.answer.contains, &self.prompt.contains, &self.evidence.cites];
+        if texts.into_iter().flatten().any(String::is_empty) {
+            return Err("`expect` has an empty text, which stands in everything".to_owned());
+        }
         match &self.answer.regex {
             Some(text) => regular(text),
             None => Ok(()),
@@ -306,9 +311,15 @@ impl Never {
     pub(super) fn check(&self) -> Result<(), String> {
         self.runs.iter().try_for_each(patterns)?;
         let texts = [&self.sends, &self.says, &self.prompts, &self.reaches];
-        match texts.into_iter().flatten().any(String::is_empty) {
-            true => Err("`never` has an empty text, which stands in everything".to_owned()),
-            false => Ok(()),
+        if texts.into_iter().flatten().any(String::is_empty) {
+            return Err("`never` has an empty text, which stands in everything".to_owned());
+        }
+        match self.sends.iter().find(|text| mask::text(text) != text.as_str()) {
+            Some(text) => Err(format!(
+                "`never.sends` has `{text}`, which the ledger masks, so that it would never be seen: name \
+                 another part of what must not be sent"
+            )),
+            None => Ok(()),
         }
     }
 }
@@ -319,8 +330,17 @@ fn patterns(call: &Call) -> Result<(), String> {
         return Err("a call names no tool".to_owned());
     }
     let Call::Full { arguments, .. } = call else { return Ok(()) };
-    let texts = arguments.values().filter_map(Value::as_str);
-    texts.filter_map(pattern).try_for_each(regular)
+    arguments.values().try_for_each(all_regular)
+}
+
+/// Whether each regular expression in a value is one.
+fn all_regular(value: &Value) -> Result<(), String> {
+    match value {
+        Value::String(text) => pattern(text).map_or(Ok(()), regular),
+        Value::Array(items) => items.iter().try_for_each(all_regular),
+        Value::Object(members) => members.values().try_for_each(all_regular),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
 }
 
 /// The regular expression between two `/`; none for any other text.

@@ -68,6 +68,16 @@ fn what_is_wrong_is_named_with_its_place() {
         (case("  expect: { ended: [well] }\n"), ["case `n`", "well"]),
         (case("  expect: { answer: { regex: '(' } }\n"), ["question 1", "regular expression"]),
         (case("  never: { says: [''] }\n"), ["case `n`", "empty text"]),
+        (case("  expect: { answer: { contains: [''] } }\n"), ["case `n`", "empty text"]),
+        (case("  never: { sends: [a.smith@example.com] }\n"), ["case `n`", "ledger masks"]),
+        (
+            case("  never: { runs: [{ tool: x, argument: { a: 1 } }] }\n"),
+            ["case `n`", "did not match"],
+        ),
+        (
+            case("  never: { runs: [{ tool: x, arguments: { a: { b: ['/(/'] } } }] }\n"),
+            ["question 1", "regular expression"],
+        ),
         (case("  model: [{ as: judge }]\n"), ["case `n`", "says nothing"]),
         (case("  model: [{ text: t, final: {} }]\n"), ["case `n`", "`final`"]),
         (case("- name: n\n  question: q\n"), ["two cases", "`n`"]),
