@@ -2,6 +2,7 @@
 //! checks it; each room documents its own table.
 
 mod claim;
+mod database;
 mod stamp;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{admission, approval, ledger, memory, model, pipeline, reason, sandbox, telemetry};
 
 pub use claim::{Unclaimed, beside, claim};
+pub use database::{Form, database};
 pub use stamp::{Look, Stamp};
 
 /// The whole configuration. Relative paths are relative to the file's folder.

@@ -9,15 +9,18 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::{Approval, Config, Decided, Error, Filter, State, Wanted};
-use crate::config::{Unclaimed, claim};
+use crate::config::{self, database};
 
-/// Marks a database file as approvals: `SWAP`.
-const APPLICATION: i64 = 0x5357_4150;
-/// The format that this version writes.
-const FORMAT: i64 = 1;
 /// Approvals that a list has at most.
 const LIMIT: u32 = 1000;
 
+const FORM: config::Form = config::Form {
+    key: "approvals.path",
+    // `SWAP`.
+    application: 0x5357_4150,
+    format: 1,
+    schema: CREATE,
+};
 const CREATE: &str = "
     CREATE TABLE approval (
         id TEXT PRIMARY KEY,
@@ -54,33 +57,11 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let refused = |reason: String| Error::Open { path: path.to_owned(), reason };
-        let lock = claim(path).map_err(|unclaimed| {
-            refused(match unclaimed {
-                Unclaimed::InUse => {
-                    "another daemon has it: give each daemon its own `approvals.path`".to_owned()
-                }
-                Unclaimed::Refused(error) => error.to_string(),
-            })
-        })?;
-        let opened = || -> rusqlite::Result<(Connection, i64, i64)> {
-            let connection = Connection::open(path)?;
-            let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
-            let (application, format) = (number("application_id")?, number("user_version")?);
-            Ok((connection, application, format))
-        };
-        let unread = |error: rusqlite::Error| refused(format!("{error}: move the file away"));
-        let (connection, application, format) = opened().map_err(unread)?;
-        match (application, format) {
-            (0, 0) => create(&connection).map_err(unread)?,
-            (APPLICATION, FORMAT) => {}
-            (APPLICATION, newer) => {
-                return Err(refused(format!("format {newer} is newer than this version knows")));
-            }
-            _ => return Err(refused("it is the database of another program".to_owned())),
-        }
+        let (connection, lock) = database(path, &FORM).map_err(refused)?;
         // A decision that was told to a person outlives a loss of power too.
         connection.pragma_update(None, "synchronous", "FULL")?;
         let newest = "SELECT coalesce(max(revision), 0) FROM approval";
+        let unread = |error: rusqlite::Error| refused(format!("{error}: move the file away"));
         let revision = connection.query_row(newest, [], |row| row.get(0)).map_err(unread)?;
         Ok(Self { connection, revision, cleared: 0, _lock: lock })
     }
@@ -340,14 +321,6 @@ impl Store {
         let pending: u32 = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(f64::from(pending))
     }
-}
-
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(CREATE)?;
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
 }
 
 fn count(outcome: &'static str) {

@@ -20,16 +20,19 @@ use tokio_util::task::TaskTracker;
 use super::Error;
 use super::money::{Currency, Money};
 use super::purse::{Account, Budget, Spent};
-use crate::config::{Unclaimed, claim};
+use crate::config::{self, database};
 use days::{Batch, Days, Sum};
 
-/// Marks a database file as this one: `SWSP`.
-const APPLICATION: i64 = 0x5357_5350;
-/// The format that this version writes.
-const FORMAT: i64 = 1;
 /// Days after which what was spent is forgotten.
 const KEEP_DAYS: i64 = 400;
 
+const FORM: config::Form = config::Form {
+    key: "models.spending",
+    // `SWSP`.
+    application: 0x5357_5350,
+    format: 1,
+    schema: CREATE,
+};
 const CREATE: &str = "
     CREATE TABLE spent (
         tenant TEXT NOT NULL,
@@ -189,30 +192,8 @@ impl Spending {
 impl Store {
     fn open(path: &Path) -> Result<Self, Error> {
         let refused = |reason: String| Error::Open { path: path.to_owned(), reason };
-        let lock = claim(path).map_err(|unclaimed| {
-            refused(match unclaimed {
-                Unclaimed::InUse => {
-                    "another daemon has it: give each daemon its own `models.spending`".to_owned()
-                }
-                Unclaimed::Refused(error) => error.to_string(),
-            })
-        })?;
-        let opened = || -> rusqlite::Result<(Connection, i64, i64)> {
-            let connection = Connection::open(path)?;
-            let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
-            let (application, format) = (number("application_id")?, number("user_version")?);
-            Ok((connection, application, format))
-        };
-        let unread = |error: rusqlite::Error| refused(format!("{error}: move the file away"));
-        let (connection, application, format) = opened().map_err(unread)?;
-        match (application, format) {
-            (0, 0) => create(&connection).map_err(unread)?,
-            (APPLICATION, FORMAT) => {}
-            (APPLICATION, newer) => {
-                return Err(refused(format!("format {newer} is newer than this version knows")));
-            }
-            _ => return Err(refused("it is the database of another program".to_owned())),
-        }
+        let (connection, lock) = database(path, &FORM).map_err(refused)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
         // A sum that a loss of power forgets is a part of a day's spending; a kill forgets none.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.execute_batch(CREATE_HELD)?;
@@ -310,14 +291,6 @@ fn spent((tokens, money): &Cells, currency: Currency) -> Spent {
 
 fn number(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
-}
-
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.execute_batch(&format!(
-        "BEGIN; {CREATE}
-         PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
-    ))
 }
 
 fn today() -> Date {

@@ -14,6 +14,13 @@ pub(super) const LONGEST: usize = 64 << 10;
 /// Longest text that is searched for calls and answers, in bytes.
 const SEARCHED: usize = 256 << 10;
 
+/// Bytes of the arguments of all calls of one message, at most.
+const ARGUMENTS: usize = 256 << 10;
+/// Longest name or id in a call, in bytes.
+const NAME: usize = 256;
+/// Longest reason why something cannot be read, in bytes.
+const WHY: usize = 4 << 10;
+
 /// What a message holds.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Reading {
@@ -27,8 +34,31 @@ pub(super) struct Reading {
     pub(super) remarks: Vec<String>,
 }
 
-/// Reads a message.
+/// Reads a message. What it gives is bounded, whatever the message has.
 pub(super) fn read(said: &Said, tools: &Toolset) -> Reading {
+    let mut reading = whole(said, tools);
+    let mut room = ARGUMENTS;
+    for call in &mut reading.calls {
+        shorten(&mut call.id, NAME);
+        shorten(&mut call.name, NAME);
+        let bytes = call.arguments.len();
+        match room.checked_sub(bytes) {
+            Some(left) => room = left,
+            None => {
+                let why = format!(
+                    "the arguments of this call have {bytes} bytes, and those of all calls of a message \
+                     together may have {ARGUMENTS}: send it again, shorter"
+                );
+                call.fault.get_or_insert(why);
+                "{}".clone_into(&mut call.arguments);
+            }
+        }
+    }
+    reading.unread.iter_mut().for_each(|why| shorten(why, WHY));
+    reading
+}
+
+fn whole(said: &Said, tools: &Toolset) -> Reading {
     if !said.calls.is_empty() {
         let calls = said.calls.iter().map(|asked| wanted(asked, false)).collect();
         return Reading { calls, ..Reading::default() };
@@ -191,6 +221,10 @@ impl Wanted {
             is_cut: self.is_cut,
         }
     }
+}
+
+fn shorten(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
 }
 
 /// A text within what is kept of one.

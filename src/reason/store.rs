@@ -95,11 +95,17 @@ impl Store {
         Receipt(receipt)
     }
 
-    /// Forgets runs that ended before this; how many.
+    /// Forgets runs that ended before this, some at a time, so that events are kept between; how many.
     pub(super) async fn forget(&self, before: Timestamp) -> Result<u64, Error> {
-        let (done, receipt) = oneshot::channel();
-        drop(self.orders.send(Order::Forget { before, done }));
-        receipt.await.unwrap_or(Err(Error::Draining))
+        let mut forgotten = 0;
+        loop {
+            let (done, receipt) = oneshot::channel();
+            drop(self.orders.send(Order::Forget { before, done }));
+            match receipt.await.unwrap_or(Err(Error::Draining))? {
+                0 => return Ok(forgotten),
+                some => forgotten += some,
+            }
+        }
     }
 
     /// All events of a run behind `after`, a page of them.

@@ -14,7 +14,7 @@ use super::output::{self, Reading};
 use super::state::{Exchange, Thread};
 use super::tools::Toolset;
 use super::{prompt, tongue};
-use crate::evidence::Draft;
+use crate::evidence::{Draft, Refusal};
 use crate::mask;
 use crate::model::{Failed, Limit, Said};
 
@@ -22,6 +22,8 @@ use crate::model::{Failed, Limit, Said};
 const AGAIN: u32 = 2;
 /// Turns of nothing but calls that were made before, after which no tool is offered.
 const REPEATS: usize = 2;
+/// Reasons why an answer does not hold that a model is told at a time.
+const REASONS: usize = 12;
 /// The code of an observation of what a model wrote.
 const MODEL_OUTPUT: &str = "MODEL_OUTPUT";
 
@@ -174,7 +176,7 @@ impl Drive {
                     // An answer in another language is asked for anew once, and is better than none.
                     Ok(_) if foreign && refused == 0 => vec![tongue::REASON.to_owned()],
                     Ok(answer) => return Ok(Some(Outcome::Answered(answer))),
-                    Err(refusals) => refusals.iter().map(ToString::to_string).collect(),
+                    Err(refusals) => few(&refusals),
                 }
             }
         };
@@ -186,6 +188,15 @@ impl Drive {
         }
         Ok(Some(self.at_limit("model", "MODEL_CONFUSED", &message)))
     }
+}
+
+/// The first of some refusals, in words.
+fn few(refusals: &[Refusal]) -> Vec<String> {
+    let mut reasons: Vec<String> = refusals.iter().take(REASONS).map(ToString::to_string).collect();
+    if let Some(more) = refusals.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        reasons.push(format!("and {more} more"));
+    }
+    reasons
 }
 
 /// What is next, by what has come to be.

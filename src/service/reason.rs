@@ -17,6 +17,7 @@ use tracing::Instrument;
 
 use super::arrival::{self, Brought};
 use super::status;
+use crate::admission::Entrance;
 use crate::pipeline::Pipeline;
 use crate::proto::reason as proto;
 use crate::proto::reason::reason_service_server::ReasonService;
@@ -46,13 +47,13 @@ impl Reasons {
         Self { pipeline, front, tasks, streams, stop }
     }
 
-    /// Lets a request in, under the limits of calls. It has its place for as long as it takes to be
-    /// begun: what a run calls takes places of its own.
-    fn enter<T>(&self, request: Request<T>) -> Result<(Brought, T), Status> {
+    /// Lets a request in, under the limits of calls. What reads keeps its place until it is answered; what
+    /// begins or ends a run gives it back at once, as what the run calls takes places of its own.
+    fn enter<T>(&self, request: Request<T>) -> Result<(Brought, T, Entrance), Status> {
         let brought = arrival::brought(&request)?;
         let entrance = self.pipeline.welcome(&brought.caller);
-        drop(entrance.map_err(|error| status::of_admission(&error))?);
-        Ok((brought, request.into_inner()))
+        let entrance = entrance.map_err(|error| status::of_admission(&error))?;
+        Ok((brought, request.into_inner(), entrance))
     }
 
     /// Does in a task what is brought to its end, whoever goes away.
@@ -79,17 +80,18 @@ impl ReasonService for Reasons {
         &self,
         request: Request<proto::RunRequest>,
     ) -> Result<Response<Self::RunStream>, Status> {
-        let (brought, asked) = self.enter(request)?;
+        let (brought, asked, _) = self.enter(request)?;
         let manner = Manner { cancel_on_drop: asked.cancel_on_drop, with_json: asked.with_json };
         let asked = read::asked(asked)?;
-        let (front, visitor) = (self.front.clone(), brought.visitor());
-        let received = brought.received;
-        let begun = self.finish(&brought.span, async move {
-            let begun = Box::pin(front.begin(&visitor, received, asked)).await;
-            begun.map_err(|error| fault::of_reason(&error))
+        let (service, span) = (self.clone(), brought.span.clone());
+        let begun = self.finish(&span, async move {
+            let (visitor, received) = (brought.visitor(), brought.received);
+            let begun = Box::pin(service.front.begin(&visitor, received, asked)).await;
+            let run = begun.map_err(|error| fault::of_reason(&error))?;
+            // Also for a client that is gone by now: that it is, is seen by who tells it.
+            service.follow(&brought, (run, 0), manner)
         });
-        let run = begun.await?;
-        Ok(Response::new(Box::pin(self.follow(&brought, (run, 0), manner)?)))
+        Ok(Response::new(Box::pin(begun.await?)))
     }
 
     type ResumeStream = Events;
@@ -98,23 +100,23 @@ impl ReasonService for Reasons {
         &self,
         request: Request<proto::ResumeRequest>,
     ) -> Result<Response<Self::ResumeStream>, Status> {
-        let (brought, asked) = self.enter(request)?;
+        let (brought, asked, _) = self.enter(request)?;
         let manner = Manner { cancel_on_drop: asked.cancel_on_drop, with_json: asked.with_json };
         let run = read::run(&asked.run_id)?;
-        let (front, visitor, own) = (self.front.clone(), brought.visitor(), run.clone());
-        let resumed = self.finish(&brought.span, async move {
-            let resumed = Box::pin(front.resume(&visitor, &own)).await;
-            resumed.map_err(|error| fault::of_reason(&error))
+        let (service, span) = (self.clone(), brought.span.clone());
+        let resumed = self.finish(&span, async move {
+            let resumed = Box::pin(service.front.resume(&brought.visitor(), &run)).await;
+            resumed.map_err(|error| fault::of_reason(&error))?;
+            service.follow(&brought, (run, asked.after), manner)
         });
-        resumed.await?;
-        Ok(Response::new(Box::pin(self.follow(&brought, (run, asked.after), manner)?)))
+        Ok(Response::new(Box::pin(resumed.await?)))
     }
 
     async fn cancel(
         &self,
         request: Request<proto::CancelRequest>,
     ) -> Result<Response<proto::CancelResponse>, Status> {
-        let (brought, asked) = self.enter(request)?;
+        let (brought, asked, _) = self.enter(request)?;
         let run = read::run(&asked.run_id)?;
         let (front, visitor) = (self.front.clone(), brought.visitor());
         let ended = self.finish(&brought.span, async move {
@@ -128,7 +130,7 @@ impl ReasonService for Reasons {
         &self,
         request: Request<proto::GetTraceRequest>,
     ) -> Result<Response<proto::GetTraceResponse>, Status> {
-        let (brought, asked) = self.enter(request)?;
+        let (brought, asked, _place) = self.enter(request)?;
         let run = read::run(&asked.run_id)?;
         let visitor = brought.visitor();
         let told = self.front.trace(&visitor, &run).instrument(brought.span.clone()).await;
@@ -140,7 +142,7 @@ impl ReasonService for Reasons {
         &self,
         request: Request<proto::ListRunsRequest>,
     ) -> Result<Response<proto::ListRunsResponse>, Status> {
-        let (brought, asked) = self.enter(request)?;
+        let (brought, asked, _place) = self.enter(request)?;
         let (mut filter, size) = read::filter(&asked)?;
         // One more tells whether there is a page behind.
         filter.limit = size.saturating_add(1);

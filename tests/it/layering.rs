@@ -38,7 +38,7 @@ const FENCES: [(&str, &[&str]); 14] = [
     ("serde_json_path", &["catalog"]),
     ("governor", &["admission"]),
     ("rten", &["memory"]),
-    ("rusqlite", &["ledger", "approval", "memory", "model", "reason"]),
+    ("rusqlite", &["config", "ledger", "approval", "memory", "model", "reason"]),
     ("tokio_postgres", &["memory"]),
     ("deadpool_postgres", &["memory"]),
     ("geographiclib_rs", &["memory"]),

@@ -1,4 +1,4 @@
-//! The database file: made, opened and claimed for one daemon here, and nowhere else.
+//! The database file of the runs: its tables, and how it is written to and read.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,20 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::super::Error;
-use crate::config::{Unclaimed, claim};
+use crate::config::{self, database};
 
-/// Marks a database file as runs: `SWRN`.
-const APPLICATION: i64 = 0x5357_524e;
-/// The format that this version writes.
-const FORMAT: i64 = 1;
 /// How long a statement waits for another that holds the file.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Length to which the log is cut back after it was longer.
 const LOG_BYTES: i64 = 64 << 20;
 
+const FORM: config::Form = config::Form {
+    key: "reason.path",
+    // `SWRN`.
+    application: 0x5357_524e,
+    format: 1,
+    schema: CREATE,
+};
 const CREATE: &str = "
     CREATE TABLE run (
         id TEXT PRIMARY KEY,
@@ -62,19 +65,8 @@ pub(super) struct File {
 impl File {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let refused = |reason: String| Error::Open { path: path.to_owned(), reason };
-        let lock = claim(path).map_err(|unclaimed| {
-            refused(match unclaimed {
-                Unclaimed::InUse => {
-                    "another daemon has it: give each daemon its own `reason.path`".to_owned()
-                }
-                Unclaimed::Refused(error) => error.to_string(),
-            })
-        })?;
         let unread = |error: rusqlite::Error| refused(format!("{error}: move the file away"));
-        let connection = Connection::open(path).map_err(unread)?;
-        let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
-        let application: i64 = number("application_id").map_err(unread)?;
-        let format: i64 = number("user_version").map_err(unread)?;
+        let (connection, lock) = database(path, &FORM).map_err(refused)?;
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
             .map_err(unread)?;
@@ -82,27 +74,8 @@ impl File {
             return Err(refused(format!("journal mode {mode}, and its file system has no other")));
         }
         tune(&connection).map_err(unread)?;
-        match (application, format) {
-            (0, 0) => create(&connection).map_err(unread)?,
-            (APPLICATION, FORMAT) => {}
-            (APPLICATION, newer) => {
-                let reason = format!("format {newer} is not known to this version: update it");
-                return Err(refused(reason));
-            }
-            _ => {
-                return Err(refused("it is the database of another program".to_owned()));
-            }
-        }
         Ok(Self { connection, _lock: lock })
     }
-}
-
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(CREATE)?;
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
 }
 
 fn tune(connection: &Connection) -> rusqlite::Result<()> {

@@ -19,7 +19,7 @@ const FORGET: i64 = 64;
 pub(super) enum Order {
     /// Keep this event.
     Write { row: Box<Row>, done: oneshot::Sender<Result<(), Error>> },
-    /// Forget runs that ended before this.
+    /// Forget some of the runs that ended before this.
     Forget { before: Timestamp, done: oneshot::Sender<Result<u64, Error>> },
 }
 
@@ -118,7 +118,8 @@ fn insert<'r>(
             transaction.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
         let mut head = transaction.prepare_cached(
             "UPDATE run SET last_seq = ?2, state = ?3, ended_ms = ?4, steps = ?5, input = ?6, \
-             output = ?7, estimated = ?8, money = ?9, code = ?10 WHERE id = ?1",
+             output = ?7, estimated = ?8, money = ?9, code = ?10 \
+             WHERE id = ?1 AND last_seq = ?2 - 1",
         )?;
         for row in rows {
             if let Some(birth) = &row.birth {
@@ -136,7 +137,7 @@ fn insert<'r>(
             let at = row.at.as_microsecond();
             event.execute(params![row.run, row.seq, at, row.step, row.task, row.event])?;
             let Head { state, ended, steps, input, output, estimated, money, code } = &row.head;
-            head.execute(params![
+            let known = head.execute(params![
                 row.run,
                 row.seq,
                 state.unwrap_or(State::Running).as_str(),
@@ -148,24 +149,22 @@ fn insert<'r>(
                 money,
                 code,
             ])?;
+            if known != 1 {
+                // The one before it could not be kept: behind it is nothing.
+                return Err(rusqlite::Error::StatementChangedRows(known));
+            }
         }
     }
     transaction.commit()
 }
 
-/// Forgets runs that ended before this, some at a time.
+/// Forgets some runs that ended before this; how many.
 fn forget(connection: &mut Connection, before: Timestamp) -> Result<u64, Error> {
-    let mut forgotten = 0;
-    loop {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let old = "SELECT id FROM run WHERE ended_ms < ?1 ORDER BY ended_ms LIMIT ?2";
-        let cut = params![before.as_millisecond(), FORGET];
-        transaction.execute(&format!("DELETE FROM event WHERE run IN ({old})"), cut)?;
-        let gone = transaction.execute(&format!("DELETE FROM run WHERE id IN ({old})"), cut)?;
-        transaction.commit()?;
-        if gone == 0 {
-            return Ok(forgotten);
-        }
-        forgotten += u64::try_from(gone).unwrap_or(u64::MAX);
-    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let old = "SELECT id FROM run WHERE ended_ms < ?1 ORDER BY ended_ms LIMIT ?2";
+    let cut = params![before.as_millisecond(), FORGET];
+    transaction.execute(&format!("DELETE FROM event WHERE run IN ({old})"), cut)?;
+    let gone = transaction.execute(&format!("DELETE FROM run WHERE id IN ({old})"), cut)?;
+    transaction.commit()?;
+    Ok(u64::try_from(gone).unwrap_or(u64::MAX))
 }

@@ -187,6 +187,22 @@ async fn ten_megabytes_of_answer_are_bounded_and_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_megabytes_of_arguments_is_bounded_and_told() {
+    let flood = json!({ "number": "x".repeat(3 << 20) });
+    let calls = vec![("parcel.find", flood), ("parcel.find", json!({ "number": "P-7" }))];
+    let model = Model::new(vec![Says::Calls(calls), last("It is in Lyon [E1]", &["E1"])]).await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is parcel P-7?").await;
+    let largest = events.iter().map(|kept| serde_json::to_string(kept).unwrap().len()).max();
+    assert!(largest.unwrap() < 100_000, "{largest:?}");
+    let told: Vec<String> = seen(&events).iter().map(|seen| seen.told.to_string()).collect();
+    assert!(told.iter().any(|told| told.contains("have 3145")), "{told:?}");
+    assert!(seen(&events).iter().any(|seen| seen.success), "the other one ran");
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{:?}", kinds(&events));
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_not_there_and_one_that_fails_are_observed() {
     let model = Model::new(vec![
         call("parcel.vanish", json!({ "number": "P-7" })),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::reason::event::{Event, Resumed, Started};
+use crate::reason::event::{Event, Kept, Resumed, Started};
 use crate::reason::going::Going;
 use crate::reason::log::Log;
 use crate::reason::state::Story;
-use crate::reason::store::{Birth, Store};
+use crate::reason::store::{Birth, Head, Store};
 use crate::reason::{Error, Filter, RunId, State};
 
 fn begin(store: &Store, run: &RunId) -> (Log, Arc<Going>, Birth) {
@@ -44,6 +44,46 @@ async fn events_of_many_tasks_have_places_without_a_gap() {
     assert!(store.open_runs().await.unwrap().is_empty());
     let gone = store.forget(jiff::Timestamp::now()).await.unwrap();
     assert!(gone == 1 && store.whole(&run).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn behind_an_event_that_was_not_kept_none_is() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(&home.path().join("runs.db")).unwrap();
+    let run = RunId::generate();
+    let (_, _, birth) = begin(&store, &run);
+    let kept = |seq| Kept {
+        seq,
+        at: jiff::Timestamp::now(),
+        run: run.clone(),
+        step: 0,
+        task: String::new(),
+        event: Event::Started(Box::default()),
+    };
+    store.send(&kept(1), Some(birth), Head::default()).kept().await.unwrap();
+    // The second found no place on the disk; the third, which is smaller, would.
+    let third = store.send(&kept(3), None, Head::default()).kept().await;
+    assert!(matches!(third, Err(Error::Database(_))), "{third:?}");
+    assert_eq!(store.whole(&run).await.unwrap().len(), 1);
+    store.send(&kept(2), None, Head::default()).kept().await.unwrap();
+    store.send(&kept(3), None, Head::default()).kept().await.unwrap();
+    let places = store.whole(&run).await.unwrap().into_iter().map(|kept| kept.seq);
+    assert_eq!(places.collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_runs_than_one_transaction_takes_are_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(&home.path().join("runs.db")).unwrap();
+    for _ in 0..130 {
+        let (log, _, birth) = begin(&store, &RunId::generate());
+        log.begin(Event::Started(Box::default()), birth).await.unwrap();
+        log.add("", Event::Cancelled).await.unwrap();
+    }
+    let later = jiff::Timestamp::now().saturating_add(jiff::SignedDuration::from_secs(1)).unwrap();
+    assert_eq!(store.forget(later).await.unwrap(), 130);
+    let caller = super::kit::visitor("a").caller;
+    assert!(store.list(&caller, Filter::default()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -105,6 +105,10 @@ impl Reasons {
                 sent = say.send(Ok(told)) => if sent.is_err() { return End::Dropped },
                 () = &mut late => return End::Late,
                 () = self.stop.cancelled() => return End::Ours(Box::new(fault::draining())),
+                // A client that reads nothing holds nothing either.
+                () = tokio::time::sleep_until(oldest) => {
+                    return End::Ours(Box::new(fault::over()));
+                }
             }
         }
     }
