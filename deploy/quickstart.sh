@@ -31,83 +31,28 @@ sandbox-images/build.sh
 deploy/model.sh
 echo "quickstart: building"
 cargo build --release --quiet --bin switchboard --example orders
-switchboard=$target/release/switchboard
 
 # --- start --------------------------------------------------------------------------------------
 
-state=$(mktemp -d "${TMPDIR:-/tmp}/switchboard-quickstart.XXXXXX")
-instance=quickstart-${state##*.}
-endpoint=unix://$state/switchboard.sock
-processes=()
+name=quickstart
+# shellcheck source=deploy/daemon.sh
+. deploy/daemon.sh
 failed=0
 
-finish() {
-    status=$?
-    trap - EXIT
-    for process in "${processes[@]}"; do
-        kill "$process" 2>/dev/null || true
-        wait "$process" || true
-    done
-    if [ "$status" -ne 0 ] && [ -s "$state/daemon.log" ]; then
-        echo "quickstart: the daemon's log ends with:" >&2
-        tail -n 20 "$state/daemon.log" >&2
-    fi
-    rm -rf "$state"
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-    local end=$((SECONDS + $1)) what=$2
-    shift 2
-    until "$@"; do
-        if [ "$SECONDS" -ge "$end" ]; then
-            echo "quickstart: $what did not happen in time" >&2
-            return 1
-        fi
-        sleep 0.05
-    done
-}
-
-"$target/release/examples/orders" 0 >"$state/orders.log" 2>&1 &
-processes+=($!)
-until_true 10 "start of the order service" grep -q listening "$state/orders.log"
-port=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
-"$switchboard" eval play deploy/quickstart/model.yaml --listen 127.0.0.1:0 >"$state/model.log" 2>&1 &
-processes+=($!)
-until_true 10 "start of the scripted model" grep -q listening "$state/model.log"
-model=$(sed -n 's/.*listening on \(.*\)$/\1/p' "$state/model.log")
-
-# The policies of the repository, with the port that the order service got.
-cp -r policies "$state/policies"
-sed -i "s/18080/$port/" "$state/policies/openapi/orders.openapi.yaml" \
-    "$state/policies/sandbox/orders.toml"
+start orders "$target/release/examples/orders" 0
+address orders
+policies_for "$address"
+start model "$switchboard" eval play deploy/quickstart/model.yaml --listen 127.0.0.1:0
+address model
 # Who keeps the organisation's part of the memory.
 "$switchboard" token eve --role curator >"$state/tokens.toml" 2>"$state/eve"
-cat >"$state/switchboard.toml" <<TOML
-[server]
-socket = "$state/switchboard.sock"
-metrics = "127.0.0.1:0"
-[policies]
-folder = "$state/policies"
-[sandbox]
-instance = "$instance"
-images = "$target/images.toml"
-[ledger]
-path = "$state/ledger.db"
-[admission.identity]
-tokens = "$state/tokens.toml"
-[memory.embedder]
-local = { folder = "${SWITCHBOARD_MODEL:-$PWD/target/model}" }
+daemon <<TOML
 [memory.vision]
-url = "$model/v1/chat/completions"
+url = "$address/v1/chat/completions"
 model = "script"
 [models.endpoints.script]
 provider = "openai"
-url = "$model/v1"
+url = "$address/v1"
 model = "script"
 form = "native"
 context = 32768
@@ -115,14 +60,6 @@ context = 32768
 reasoner = ["script"]
 judge = ["script"]
 TOML
-"$switchboard" serve --config "$state/switchboard.toml" >"$state/daemon.log" 2>&1 &
-daemon=$!
-processes+=("$daemon")
-healthy() {
-    kill -0 "$daemon" 2>/dev/null || exit 1
-    "$switchboard" health --endpoint "$endpoint" >/dev/null 2>&1
-}
-until_true 30 "start of the daemon" healthy
 
 # --- calls --------------------------------------------------------------------------------------
 
@@ -174,9 +111,6 @@ row "a host that is not allowed" EGRESS_DENIED python.run \
 row "a tool that is not there" UNKNOWN_TOOL orders.delete '{}'
 
 # --- memory -------------------------------------------------------------------------------------
-
-remembers() { "$switchboard" memory stats --endpoint "$endpoint" >/dev/null 2>&1; }
-until_true 60 "start of the memory" remembers
 
 # told NAME CONDITION SUBCOMMAND...: asks the memory and prints one line of the table. CONDITION is a jq
 # expression over the answer.

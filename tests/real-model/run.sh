@@ -50,93 +50,37 @@ sandbox-images/build.sh
 deploy/model.sh
 echo "real-model: building"
 cargo build --release --quiet --bin switchboard --example orders
-switchboard=$target/release/switchboard
 
 # --- start --------------------------------------------------------------------------------------
 
-state=$(mktemp -d "${TMPDIR:-/tmp}/switchboard-real-model.XXXXXX")
-endpoint=unix://$state/switchboard.sock
-processes=()
-
-finish() {
-    status=$?
-    trap - EXIT
-    for process in "${processes[@]}"; do
-        kill "$process" 2>/dev/null || true
-        wait "$process" || true
-    done
-    if [ "$status" -ne 0 ]; then
-        for log in model daemon; do
-            [ -s "$state/$log.log" ] || continue
-            echo "real-model: $log.log ends with:" >&2
-            tail -n 10 "$state/$log.log" >&2
-        done
-    fi
-    rm -rf "$state"
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# until_true SECONDS WHAT COMMAND...: waits until the command succeeds.
-until_true() {
-    local end=$((SECONDS + $1)) what=$2
-    shift 2
-    until "$@"; do
-        if [ "$SECONDS" -ge "$end" ]; then
-            echo "real-model: $what did not happen in time" >&2
-            return 1
-        fi
-        sleep 0.2
-    done
-}
+name=real-model
+# shellcheck source=deploy/daemon.sh
+. deploy/daemon.sh
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-LD_LIBRARY_PATH=$(dirname "$server") "$server" --model "$folder/model.gguf" --host 127.0.0.1 --port "$port" \
-    --n-gpu-layers 0 --ctx-size 12288 --parallel 1 --threads "$(nproc)" --alias small \
-    >"$state/model.log" 2>&1 &
-model=$!
-processes+=("$model")
+start model env LD_LIBRARY_PATH="$(dirname "$server")" "$server" --model "$folder/model.gguf" \
+    --host 127.0.0.1 --port "$port" --n-gpu-layers 0 --ctx-size 12288 --parallel 1 --threads "$(nproc)" \
+    --alias small
+model=$started
 loaded() {
     kill -0 "$model" 2>/dev/null || exit 1
     curl --silent --fail "http://127.0.0.1:$port/health" >/dev/null
 }
 until_true 120 "start of the model" loaded
 
-"$target/release/examples/orders" 0 >"$state/orders.log" 2>&1 &
-processes+=($!)
-until_true 10 "start of the order service" grep -q listening "$state/orders.log"
-orders=$(sed -n 's/.*:\([0-9]*\)$/\1/p' "$state/orders.log")
-
-cp -r policies "$state/policies"
+start orders "$target/release/examples/orders" 0
+address orders
+policies_for "$address"
 cp tests/fixtures/memory/policies/memory/*.toml "$state/policies/memory/"
-sed -i "s/18080/$orders/" "$state/policies/openapi/orders.openapi.yaml" \
-    "$state/policies/sandbox/orders.toml"
 # Who may write all of the set.
 "$switchboard" token eve --role curator --role support >"$state/tokens.toml" 2>"$state/told"
 tail -n 1 "$state/told" >"$state/eve"
-cat >"$state/switchboard.toml" <<TOML
-[server]
-socket = "$state/switchboard.sock"
-metrics = "127.0.0.1:0"
-[policies]
-folder = "$state/policies"
-[sandbox]
-instance = "real-model-${state##*.}"
-images = "$target/images.toml"
-[ledger]
-path = "$state/ledger.db"
-[admission.identity]
-tokens = "$state/tokens.toml"
-[memory.embedder]
-local = { folder = "${SWITCHBOARD_MODEL:-$PWD/target/model}" }
+daemon <<TOML
 [models.endpoints.small]
 provider = "openai"
 url = "http://127.0.0.1:$port/v1"
 model = "small"
-# The server refuses the schema of a turn with bounds and patterns ("failed to parse grammar").
-form = "json"
+form = "schema"
 timeout = "180s"
 first_token_timeout = "120s"
 context = 12288
@@ -150,14 +94,6 @@ observation = 700
 recalled = 5
 tools = 6
 TOML
-"$switchboard" serve --config "$state/switchboard.toml" >"$state/daemon.log" 2>&1 &
-daemon=$!
-processes+=("$daemon")
-remembers() {
-    kill -0 "$daemon" 2>/dev/null || exit 1
-    "$switchboard" memory stats --endpoint "$endpoint" >/dev/null 2>&1
-}
-until_true 90 "start of the daemon" remembers
 
 # --- the questions ------------------------------------------------------------------------------
 

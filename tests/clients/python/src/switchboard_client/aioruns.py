@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, Unpack
@@ -14,7 +13,6 @@ from switchboard.reason.v1 import reason_pb2 as pb
 from switchboard.reason.v1 import reason_pb2_grpc
 
 from .core import left
-from .errors import CallFailed
 from .reason import (
     End,
     RunEvent,
@@ -99,15 +97,14 @@ class AsyncRun(Following, AsyncIterator[RunEvent]):
         request: pb.RunRequest | pb.ResumeRequest,
         timeout: float | None,
     ) -> None:
-        super().__init__(request)
-        self._client, self._stub = client, stub
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        super().__init__(client, request, timeout)
+        self._stub = stub
         self._wire = self._send()
         self._events = aiter(self._wire)
 
     def _send(self) -> Wire:
         request, end = self._next(), left(self._deadline)
-        metadata = self._client._metadata()
+        metadata = self._core._metadata()
         if isinstance(request, pb.RunRequest):
             return self._stub.Run(request, timeout=end, metadata=metadata)
         return self._stub.Resume(request, timeout=end, metadata=metadata, wait_for_ready=True)
@@ -115,17 +112,13 @@ class AsyncRun(Following, AsyncIterator[RunEvent]):
     async def __anext__(self) -> RunEvent:
         while self.end is None:
             try:
-                event = self._take(await anext(self._events))
+                wire = await anext(self._events)
             except grpc.RpcError as error:
-                failed = CallFailed(error, self._request)
-                pause = self._client._pause(failed, self._attempt, self._deadline, self._again())
-                if pause is None:
-                    raise failed from error
-                self._attempt += 1
-                await asyncio.sleep(pause)
+                await asyncio.sleep(self._pause(error))
                 self._wire = self._send()
                 self._events = aiter(self._wire)
             else:
+                event = self._take(wire)
                 if event is not None:
                     return event
         raise StopAsyncIteration
@@ -133,9 +126,7 @@ class AsyncRun(Following, AsyncIterator[RunEvent]):
     async def wait(self) -> End:
         async for _ in self:
             pass
-        if self.end is None:
-            raise RuntimeError("the stream ended before its run")
-        return self.end
+        return self._ended()
 
     def leave(self) -> None:
         self._wire.cancel()

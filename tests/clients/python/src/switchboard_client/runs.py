@@ -11,7 +11,7 @@ import grpc
 from switchboard.reason.v1 import reason_pb2 as pb
 from switchboard.reason.v1 import reason_pb2_grpc
 
-from .core import Again, left
+from .core import Again, Core, left
 from .errors import CallFailed
 from .reason import (
     End,
@@ -94,16 +94,21 @@ class Reason:
 
 
 class Following:
-    """Where a stream of events is, and how it goes on; for threads and for asyncio."""
+    """Where a stream of events is, what each message of it stands for, and how it goes on after it broke;
+    for threads and for asyncio, which only read and wait in their own ways."""
 
-    def __init__(self, request: pb.RunRequest | pb.ResumeRequest) -> None:
+    def __init__(
+        self, core: Core, request: pb.RunRequest | pb.ResumeRequest, timeout: float | None
+    ) -> None:
         self.run_id = request.run_id if isinstance(request, pb.ResumeRequest) else ""
         """Empty until the first event of a new run."""
         self.last_seq = request.after if isinstance(request, pb.ResumeRequest) else 0
         """Of the last event that came."""
         self.end: End | None = None
         """The last event, once it is there."""
-        self._request = request
+        self._core, self._request = core, request
+        # A run takes as long as its own limits say, and longer where it waits for a person.
+        self._deadline = None if timeout is None else time.monotonic() + timeout
         self._attempt = 1
 
     def _take(self, wire: pb.RunEvent) -> RunEvent | None:
@@ -124,9 +129,22 @@ class Following:
             cancel_on_drop=self._request.cancel_on_drop,
         )
 
-    def _again(self) -> Again:
-        """A run that may have been started is not started again."""
-        return "always" if self.run_id else "refused"
+    def _pause(self, error: grpc.RpcError) -> float:
+        """Seconds until the stream is taken up again; the failure where it is not."""
+        failed = CallFailed(error, self._request)
+        # A run that may have been started is not started again.
+        again: Again = "always" if self.run_id else "refused"
+        pause = self._core._pause(failed, self._attempt, self._deadline, again)
+        if pause is None:
+            raise failed from error
+        self._attempt += 1
+        return pause
+
+    def _ended(self) -> End:
+        """The end, for who has read on to it."""
+        if self.end is None:
+            raise RuntimeError("the stream ended before its run")
+        return self.end
 
 
 class Run(Following, Iterator[RunEvent]):
@@ -139,15 +157,13 @@ class Run(Following, Iterator[RunEvent]):
         request: pb.RunRequest | pb.ResumeRequest,
         timeout: float | None,
     ) -> None:
-        super().__init__(request)
-        self._client, self._stub = client, stub
-        # A run takes as long as its own limits say, and longer where it waits for a person.
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        super().__init__(client, request, timeout)
+        self._stub = stub
         self._wire = self._send()
 
     def _send(self) -> grpc._CallIterator[pb.RunEvent]:
         request, end = self._next(), left(self._deadline)
-        metadata = self._client._metadata()
+        metadata = self._core._metadata()
         if isinstance(request, pb.RunRequest):
             return self._stub.Run(request, timeout=end, metadata=metadata)
         return self._stub.Resume(request, timeout=end, metadata=metadata, wait_for_ready=True)
@@ -155,16 +171,12 @@ class Run(Following, Iterator[RunEvent]):
     def __next__(self) -> RunEvent:
         while self.end is None:
             try:
-                event = self._take(next(self._wire))
+                wire = next(self._wire)
             except grpc.RpcError as error:
-                failed = CallFailed(error, self._request)
-                pause = self._client._pause(failed, self._attempt, self._deadline, self._again())
-                if pause is None:
-                    raise failed from error
-                self._attempt += 1
-                time.sleep(pause)
+                time.sleep(self._pause(error))
                 self._wire = self._send()
             else:
+                event = self._take(wire)
                 if event is not None:
                     return event
         raise StopIteration
@@ -173,9 +185,7 @@ class Run(Following, Iterator[RunEvent]):
         """Reads on to the end, and gives it."""
         for _ in self:
             pass
-        if self.end is None:
-            raise RuntimeError("the stream ended before its run")
-        return self.end
+        return self._ended()
 
     def leave(self) -> None:
         """Ends the stream."""
