@@ -140,6 +140,25 @@ fn ends_decisions_evidence_and_prompts_are_checked() {
 }
 
 #[test]
+fn what_an_answer_has_to_say_is_not_looked_for_in_a_partial_one() {
+    let partial = |expect: Value| {
+        let seen = Seen { ended: Some(Ended::Partial), ..seen() };
+        let found = check(&turn(expect, json!({})), &seen, None);
+        found.into_iter().filter(|one| !one.wrong.is_empty()).map(|one| one.check).collect()
+    };
+    let none: [String; 0] = [];
+    let found: Vec<String> = partial(json!({ "answer": { "contains": ["22"] } }));
+    assert_eq!(found, ["ended"]);
+    let found: Vec<String> = partial(json!({ "decision": { "value": "approve" } }));
+    assert_eq!(found, ["ended"]);
+    let found: Vec<String> = partial(json!({ "answer": { "lacks": ["18"], "most": 13 } }));
+    assert_eq!(found, none);
+    let found: Vec<String> =
+        partial(json!({ "ended": ["partial"], "answer": { "contains": ["22"] } }));
+    assert_eq!(found, none);
+}
+
+#[test]
 fn what_was_refused_did_not_happen_and_what_ran_did() {
     let never = |never: Value| wrong(json!({}), never);
     assert!(

@@ -119,7 +119,8 @@ impl Ended {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::cli::eval) struct Expect {
-    /// How the run ends; one of these. Empty for whichever.
+    /// How the run ends; one of these. Empty for an answer where something is expected to be in it, and
+    /// for whichever where not.
     #[serde(default)]
     pub(in crate::cli::eval) ended: Vec<Ended>,
     /// The calls in the ledger.
@@ -137,6 +138,15 @@ pub(in crate::cli::eval) struct Expect {
     /// What the model was told.
     #[serde(default)]
     pub(in crate::cli::eval) prompt: Prompt,
+}
+
+impl Expect {
+    /// Whether something is expected of an answer that only an answer has.
+    pub(in crate::cli::eval) fn answers(&self) -> bool {
+        let Answer { exact, contains, lacks: _, regex, most: _, schema, judged } = &self.answer;
+        let said = exact.is_some() || regex.is_some() || judged.is_some();
+        said || schema.is_some() || !contains.is_empty() || self.decision.is_some()
+    }
 }
 
 /// A call that is expected or forbidden.
