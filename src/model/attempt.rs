@@ -120,10 +120,7 @@ impl Attempt<'_> {
         let streams = self.line.endpoint.stream;
         loop {
             let piece = self.piece(&mut coming, sent, tally.ended).await;
-            let piece = match piece.map_err(|miss| Miss { heard, ..miss })? {
-                None => break,
-                Some(piece) => piece,
-            };
+            let Some(piece) = piece.map_err(|miss| Miss { heard, ..miss })? else { break };
             if bytes.len() + piece.len() > MAX_BYTES {
                 let why = format!("its answer is over {MAX_BYTES} bytes");
                 let miss = Miss::new(Outcome::Malformed, &why);

@@ -66,7 +66,7 @@ fn place(
     at: usize,
     wanted: &[Call],
     calls: &[Ran],
-    owners: &mut Vec<Option<usize>>,
+    owners: &mut [Option<usize>],
     tried: &mut Vec<usize>,
 ) -> bool {
     for (number, ran) in calls.iter().enumerate() {
