@@ -5,6 +5,7 @@
 mod act;
 mod agent;
 mod cache;
+mod clock;
 mod compare;
 mod config;
 mod drive;

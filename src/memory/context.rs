@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use counter::Counter;
 pub use share::Shares;
 
-use super::Recalled;
+use super::{Recalled, Recollection};
 use std::path::PathBuf;
 
 /// Tokens of a context that names no number.
@@ -156,6 +156,11 @@ impl Context {
         }
         let counter = Counter::open(config.tokenizer.as_deref())?;
         Ok(Self { config, counter })
+    }
+
+    /// Whether a unit stands in an envelope, since what it says is not trusted.
+    pub fn envelops(&self, hit: &Recollection) -> bool {
+        envelope::is_needed(hit, &self.config)
     }
 
     /// One context of at most `tokens`; 0 for 8000.

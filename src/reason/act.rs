@@ -15,10 +15,11 @@ use super::errand::Errand;
 use super::event::{Action, Event, Observation, Resumed, Waiting, Wanted};
 use super::observe::{self, Seen};
 use super::rules;
-use super::state::Progress;
+use super::state::{Progress, Story};
 use super::tools::{Own, Toolset};
 use crate::approval::State as ApprovalState;
 use crate::call::{Call, CallId, Code, Dialect, Withheld};
+use crate::mask;
 use crate::normalize::Reply;
 
 /// How often a call is sent again that found no place.
@@ -123,7 +124,10 @@ impl Drive {
             approval.clone_from(&action.approval);
             match self.settle(errand, &one, action).await? {
                 Settled::Seen => return Ok(()),
-                Settled::Waits(id) => waits = Some(id),
+                Settled::Waits(id) => {
+                    self.told_to_wait(errand, &one, (&action.call_id, &id)).await?;
+                    waits = Some(id);
+                }
                 Settled::Again => {}
             }
         }
@@ -138,12 +142,7 @@ impl Drive {
             match self.send(errand, &one, &action).await? {
                 Sent::Done(reply) => return self.observe(errand, &one, &action, &reply).await,
                 Sent::Waits(id) => {
-                    let waiting = Waiting {
-                        call_id: action.call_id,
-                        approval_id: id.clone(),
-                        place: one.place,
-                    };
-                    self.add(&errand.task, Event::Waiting(waiting)).await?;
+                    self.told_to_wait(errand, &one, (&action.call_id, &id)).await?;
                     waits = Some(id);
                 }
                 Sent::Crowded(wait) => {
@@ -154,10 +153,22 @@ impl Drive {
                         let code = Code::RateLimited.as_str();
                         return self.saw(errand, &one, (code, refused(code, message))).await;
                     }
-                    tokio::time::sleep(wait).await;
+                    self.pause(wait).await?;
                 }
             }
         }
+    }
+
+    /// Keeps that a call waits for a person, so that who follows knows what to decide.
+    async fn told_to_wait(
+        &self,
+        errand: &Errand,
+        one: &Open,
+        (call_id, approval_id): (&str, &str),
+    ) -> Result<(), Halt> {
+        let (call_id, approval_id) = (call_id.to_owned(), approval_id.to_owned());
+        let waiting = Waiting { call_id, approval_id, place: one.place };
+        self.add(&errand.task, Event::Waiting(waiting)).await
     }
 
     /// Keeps that a call is about to be made.
@@ -218,10 +229,11 @@ impl Drive {
     /// The call as the pipeline takes it.
     fn wish(&self, errand: &Errand, one: &Open, action: &Action) -> Call {
         let fresh = Call::new(name(&action.tool), action.arguments.as_str());
-        let mut taint = self.log.story(|story| story.taint(&errand.task));
+        let mut taint = self.log.story(Story::taint);
         taint.extend(&self.brought);
         let Wanted { fault, is_cut, .. } = &one.wanted;
-        let why = fault.clone().or_else(|| self.outside(errand, one, action));
+        let why = fault.clone().or_else(|| self.unknown(action));
+        let why = why.or_else(|| self.outside(errand, one, action));
         Call {
             id: CallId::parse(&action.call_id).unwrap_or_else(CallId::generate),
             dialect: one.dialect,
@@ -239,6 +251,15 @@ impl Drive {
             taint,
             ..fresh
         }
+    }
+
+    /// Why a call may not run that has the mask of a sensitive value in the place of the value.
+    fn unknown(&self, action: &Action) -> Option<String> {
+        (self.is_masked && action.arguments.contains(mask::MASK)).then(|| {
+            "the arguments have `[masked]` in them: that part of the question is not known any more, \
+             since the daemon ended meanwhile; go on without it, or say that it is missing"
+                .to_owned()
+        })
     }
 
     /// Why a call of a tool may not run that its caller may use and its agent may not. It is sent all the
@@ -296,7 +317,7 @@ impl Drive {
 
     /// Waits until a person has decided, for as long as that takes.
     async fn wait(&self, errand: &Errand, id: &str) -> Result<(), Halt> {
-        let began = Instant::now();
+        let waits = self.waits();
         let approvals = self.inner.pipeline.approvals();
         let state = loop {
             let now = approvals.get(id).await.ok().flatten().map(|found| found.state);
@@ -311,7 +332,7 @@ impl Drive {
                 }
             }
         };
-        self.put_off(began.elapsed());
+        drop(waits);
         let why = match state {
             Some(ApprovalState::Approved) => "approved",
             Some(ApprovalState::Denied) => "rejected",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::clock::Clock;
 use super::errand::{Errand, Outcome};
 use super::event::{Answered, Event, Failure, Partial, Route, Routed, Spent};
 use super::going::Going;
@@ -41,14 +42,25 @@ pub(super) struct Drive {
     pub(super) visitor: Visitor,
     /// As it came; after a restart, as it was kept.
     pub(super) question: String,
+    /// Whether parts of it are not known any more, since they were kept masked.
+    pub(super) is_masked: bool,
     pub(super) purse: Purse,
     /// Summaries of the runs that it follows up, latest first.
     pub(super) earlier: Vec<evidence::Summary>,
     /// What those runs have read; it taints this one too.
     pub(super) brought: BTreeSet<Taint>,
     proof: Mutex<Proof>,
-    /// When its time is over.
-    end: Mutex<Instant>,
+    clock: Mutex<Clock>,
+}
+
+/// A call that waits for a person, as long as this lives.
+#[derive(Debug)]
+pub(super) struct Waits<'d>(&'d Drive);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.clock().go_on(Instant::now());
+    }
 }
 
 impl Drive {
@@ -99,13 +111,29 @@ impl Drive {
         let (started, total, active) =
             log.story(|story| (story.started.clone(), story.total.clone(), story.active));
         let visitor = Visitor { caller: life::owner(&started), proof: started.proof.clone() };
-        let brought = inner.brought(&started).await;
+        let brought = match started.brought.clone() {
+            Some(brought) => brought,
+            None => inner.brought(started.previous.as_ref(), &visitor.caller).await,
+        };
+        let is_masked = question == started.question && question.contains(mask::MASK);
         let purse = inner.purse(&started, &total);
         let wall = started.limits.wall().unwrap_or(inner.config.wall);
         let end = Instant::now() + wall.saturating_sub(active);
         let inner = Arc::clone(inner);
-        let (proof, end) = (Mutex::new(proof), Mutex::new(end));
-        Ok(Self { inner, log, going, visitor, question, purse, earlier, brought, proof, end })
+        let (proof, clock) = (Mutex::new(proof), Mutex::new(Clock::new(end)));
+        Ok(Self {
+            inner,
+            log,
+            going,
+            visitor,
+            question,
+            is_masked,
+            purse,
+            earlier,
+            brought,
+            proof,
+            clock,
+        })
     }
 
     /// From the question to the end.
@@ -126,7 +154,9 @@ impl Drive {
                     return Ok(ended);
                 }
                 let routed = self.route().await?;
-                self.add("", Event::Routed(routed.clone())).await?;
+                // Kept like the question itself.
+                let rewritten = mask::text(&routed.rewritten).into_owned();
+                self.add("", Event::Routed(Routed { rewritten, ..routed.clone() })).await?;
                 routed
             }
         };
@@ -207,13 +237,23 @@ impl Drive {
 
     /// When the run's time is over.
     pub(super) fn end(&self) -> Instant {
-        *self.end.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clock().end(Instant::now())
     }
 
-    /// Puts the end off by time in which nobody worked on it.
-    pub(super) fn put_off(&self, by: Duration) {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        *end += by;
+    /// Stops the run's time until what is returned is dropped.
+    pub(super) fn waits(&self) -> Waits<'_> {
+        self.clock().stop(Instant::now());
+        Waits(self)
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pauses, unless the daemon ends meanwhile.
+    pub(super) async fn pause(&self, time: Duration) -> Result<(), Halt> {
+        let paused = self.inner.closing().run_until_cancelled(tokio::time::sleep(time)).await;
+        paused.ok_or(Halt::Closing)
     }
 
     /// The outcome at a limit: what is known, or that nothing is.

@@ -42,6 +42,11 @@ pub enum Error {
     /// This daemon does not reason.
     #[error("this daemon does not reason: {0}")]
     Off(String),
+    /// Nobody works on the run, although it has not ended.
+    #[error(
+        "run `{0}` stopped, since what happened in it could not be kept: resume it, or cancel it"
+    )]
+    Stopped(String),
     /// The daemon is on its way out.
     #[error("the daemon is shutting down: go on at its successor, from the last event")]
     Draining,

@@ -102,6 +102,9 @@ pub struct Started {
     pub proof: String,
     /// Digest of the catalog, the rules and the agents that were in force.
     pub digest: String,
+    /// What the runs that it follows up have read; `None` in runs of before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brought: Option<BTreeSet<Taint>>,
 }
 
 /// How a question is answered.

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::drive::Drive;
-use super::event::{Event, Kept, Started};
+use super::event::{Event, Kept};
 use super::{Inner, RunId};
+use crate::admission::Caller;
 use crate::call::Taint;
 use crate::evidence::{Answer, Decision, Operand, Summary};
 
@@ -49,14 +50,19 @@ impl Inner {
 }
 
 impl Inner {
-    /// What the runs that a run follows up have read. What they left stands in its prompt, and so it is as
-    /// tainted as they are; where that cannot be told, as one that read what nobody searched.
-    pub(super) async fn brought(&self, started: &Started) -> BTreeSet<Taint> {
-        let (mut taint, mut previous) = (BTreeSet::new(), started.previous.clone());
+    /// What the runs that a run follows up have read, all the way back. What they left stands in its
+    /// prompt, and so it is as tainted as they are; where that cannot be told, as one that read what nobody
+    /// searched.
+    pub(super) async fn brought(
+        &self,
+        previous: Option<&RunId>,
+        caller: &Caller,
+    ) -> BTreeSet<Taint> {
+        let (mut taint, mut previous) = (BTreeSet::new(), previous.cloned());
         for _ in 0..EARLIER {
             let Some(run) = previous.take() else { break };
             let ledger = self.pipeline.ledger();
-            match ledger.session(&started.caller, &started.tenant, run.as_str()).await {
+            match ledger.session(&caller.name, &caller.tenant, run.as_str()).await {
                 Ok(session) => taint.extend(session.taint),
                 Err(error) => {
                     tracing::warn!(%run, %error, "what an earlier run read cannot be told");
@@ -65,13 +71,19 @@ impl Inner {
             }
             let events = self.store.whole(&run).await.unwrap_or_else(|error| {
                 tracing::warn!(%run, %error, "what an earlier run recalled cannot be told");
-                taint.insert(Taint::Unsearched);
                 Vec::new()
             });
+            if events.is_empty() {
+                taint.insert(Taint::Unsearched);
+            }
             for kept in events {
                 match kept.event {
                     Event::Recalled(recalled) => taint.extend(recalled.taint),
-                    Event::Started(earlier) => previous = earlier.previous,
+                    // It knows what those before it brought; one of an older version does not.
+                    Event::Started(earlier) => match earlier.brought {
+                        Some(brought) => taint.extend(brought),
+                        None => previous = earlier.previous,
+                    },
                     _ => {}
                 }
             }

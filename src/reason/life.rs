@@ -1,7 +1,7 @@
 //! How runs begin, go on after a restart, are woken up and end. Whose a run is, is checked here; what it
 //! does is `drive`'s.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::state::Story;
 use super::store::{Birth, Store};
 use super::{Agents, Asked, Error, Inner, Limits, Place, RunId, Runs, State, Visitor, cache};
 use crate::admission::Caller;
+use crate::call::Taint;
 use crate::evidence::{FollowUp, Rules, follow_up};
 use crate::mask;
 use crate::memory::context::Context;
@@ -34,6 +35,8 @@ const COLLECTIONS: usize = 64;
 const SHOWN: usize = 200;
 /// How often ended runs that are old are looked for.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// Why a run goes on whose question is not known any more as it was asked.
+const MASKED: &str = "restart_masked";
 /// When one that found no place may come again.
 const LATER: Duration = Duration::from_secs(1);
 
@@ -41,11 +44,17 @@ const LATER: Duration = Duration::from_secs(1);
 pub(super) async fn open(place: Place) -> Result<Runs, Error> {
     let Place { config, context, policies, pipeline, desk, models, tasks, stop } = place;
     config.check()?;
+    if let Some(money) = &config.money {
+        let wrong = |reason| Error::Config { key: "reason.money", reason };
+        Money::parse(money, models.currency()).map_err(wrong)?;
+    }
     let contexts = Context::new(context)
         .map_err(|error| Error::Config { key: "memory.context", reason: error.to_string() })?;
     let path = config.path.clone().unwrap_or_else(|| "runs.db".into());
     let opened = tokio::task::spawn_blocking(move || Store::open(&path)).await;
     let store = opened.map_err(|_cancelled| Error::Draining)??;
+    // Before anything holds the store: who cannot go on lets go of the file, and may try again.
+    let left = store.open_runs().await?;
     let inner = Arc::new(Inner {
         cache: cache::Cache::new(&config.cache),
         config,
@@ -66,7 +75,7 @@ pub(super) async fn open(place: Place) -> Result<Runs, Error> {
     let (tending, closing) = (Arc::clone(&inner), inner.closing.clone());
     // A drain waits for these tasks, and begins with the closing of runs.
     inner.tasks.spawn(closing.run_until_cancelled_owned(async move { tending.tend().await }));
-    for (run, name, tenant) in inner.store.open_runs().await? {
+    for (run, name, tenant) in left {
         if let Err(error) = inner.go_on(&run).await {
             tracing::error!(%run, caller = name, tenant, %error, "a run cannot be gone on with");
         }
@@ -131,18 +140,37 @@ impl Inner {
         as_of(&asked.as_of, &self.config.time_zone, Timestamp::now())?;
         let asked = self.dated(asked).await;
         let caller = &visitor.caller;
+        let brought = self.brought(asked.previous.as_ref(), caller).await;
         let run = RunId::generate();
         let going = self.enter(&run, caller, Vec::new())?;
         let log = Log::new(run.clone(), self.store.clone(), Arc::clone(&going), Story::default());
-        let question = mask::text(&asked.question).into_owned();
+        let question = asked.question.clone();
+        let started = self.started(visitor, (asked, limits), brought);
         let birth = Birth {
             caller: caller.clone(),
-            conversation: asked.conversation.clone(),
-            agent: asked.agent.clone(),
-            question: question.chars().take(SHOWN).collect(),
+            conversation: started.conversation.clone(),
+            agent: started.agent.clone(),
+            question: started.question.chars().take(SHOWN).collect(),
         };
-        let started = Started {
-            question,
+        if let Err(error) = log.begin(Event::Started(Box::new(started)), birth).await {
+            self.leave(&run, &going);
+            return Err(error);
+        }
+        metrics::counter!("switchboard_reason_runs_total", "outcome" => "started").increment(1);
+        self.spawn(log, going, question);
+        Ok(run)
+    }
+
+    /// The first event of a run: all that it goes by.
+    fn started(
+        &self,
+        visitor: &Visitor,
+        (asked, limits): (Asked, Limits),
+        brought: BTreeSet<Taint>,
+    ) -> Started {
+        let caller = &visitor.caller;
+        Started {
+            question: mask::text(&asked.question).into_owned(),
             agent: asked.agent,
             conversation: asked.conversation,
             previous: asked.previous,
@@ -156,14 +184,8 @@ impl Inner {
             roles: caller.roles.clone(),
             proof: visitor.proof.clone(),
             digest: self.digest(),
-        };
-        if let Err(error) = log.begin(Event::Started(Box::new(started)), birth).await {
-            self.leave(&run, &going);
-            return Err(error);
+            brought: Some(brought),
         }
-        metrics::counter!("switchboard_reason_runs_total", "outcome" => "started").increment(1);
-        self.spawn(log, going, asked.question);
-        Ok(run)
     }
 
     /// The question with the date of the one that it follows up by a rule, where it names no other: a dated
@@ -185,24 +207,30 @@ impl Inner {
     async fn go_on(self: &Arc<Self>, run: &RunId) -> Result<(), Error> {
         // One at a time, so that no run gets two executors and none goes on from an old event.
         let _turn = self.turn.lock().await;
-        let events = self.store.whole(run).await?;
-        let story = Story::of(&events);
-        if story.ended.is_some() || self.lock().contains_key(run) {
-            return Ok(());
-        }
-        let caller = owner(&story.started);
-        // It was permitted when it began, so the limits of new ones do not count.
-        let going = Arc::new(Going::new(&caller, events));
-        self.lock().insert(run.clone(), Arc::clone(&going));
-        let question = story.started.question.clone();
-        let log = Log::new(run.clone(), self.store.clone(), Arc::clone(&going), story);
-        if let Err(error) = log.add("", Event::Resumed(Resumed { why: "restart".to_owned() })).await
-        {
+        let Some((log, going)) = self.take_up(run).await? else { return Ok(()) };
+        let question = log.story(|story| story.started.question.clone());
+        let why = if question.contains(mask::MASK) { MASKED } else { "restart" }.to_owned();
+        if let Err(error) = log.add("", Event::Resumed(Resumed { why })).await {
             self.leave(run, &going);
             return Err(error);
         }
         self.spawn(log, going, question);
         Ok(())
+    }
+
+    /// A run at its last event, as one that is worked on; `None` where it is, or has ended. Whoever calls
+    /// this has the turn.
+    async fn take_up(&self, run: &RunId) -> Result<Option<(Log, Arc<Going>)>, Error> {
+        let events = self.store.whole(run).await?;
+        let story = Story::of(&events);
+        if story.ended.is_some() || self.lock().contains_key(run) {
+            return Ok(None);
+        }
+        // It was permitted when it began, so the limits of new ones do not count.
+        let going = Arc::new(Going::new(&owner(&story.started), events));
+        self.lock().insert(run.clone(), Arc::clone(&going));
+        let log = Log::new(run.clone(), self.store.clone(), Arc::clone(&going), story);
+        Ok(Some((log, going)))
     }
 
     fn spawn(self: &Arc<Self>, log: Log, going: Arc<Going>, question: String) {
@@ -269,18 +297,33 @@ impl Inner {
 
     /// Ends a run; false when it had ended.
     pub(super) async fn cancel(&self, visitor: &Visitor, run: &RunId) -> Result<bool, Error> {
-        let going = self.at_work(visitor, run);
-        if let Some(going) = &going {
-            going.cancel.cancel();
-            going.ended().await;
+        loop {
+            let going = self.at_work(visitor, run);
+            if let Some(going) = &going {
+                going.cancel.cancel();
+                going.ended().await;
+            }
+            let now = self.store.summary(&visitor.caller, run).await?;
+            match now.state {
+                // One that nobody works on had ended before.
+                State::Cancelled => return Ok(going.is_some()),
+                state if state.is_end() => return Ok(false),
+                _ if self.closing.is_cancelled() => return Err(Error::Draining),
+                _ if self.cut_off(run).await? => return Ok(true),
+                // Somebody took it up meanwhile, or ended it.
+                _ => {}
+            }
         }
-        let now = self.store.summary(&visitor.caller, run).await?;
-        match now.state {
-            // One that nobody works on had ended before.
-            State::Cancelled => Ok(going.is_some()),
-            state if state.is_end() => Ok(false),
-            _ => Err(Error::Draining),
-        }
+    }
+
+    /// Ends a run that stopped before its end; false when it is worked on again, or has ended.
+    async fn cut_off(&self, run: &RunId) -> Result<bool, Error> {
+        let _turn = self.turn.lock().await;
+        let Some((log, going)) = self.take_up(run).await? else { return Ok(false) };
+        let ended = log.add("", Event::Cancelled).await;
+        self.leave(run, &going);
+        metrics::counter!("switchboard_reason_runs_total", "outcome" => "cancelled").increment(1);
+        ended.map(|()| true)
     }
 
     /// The limits that hold: those of the configuration, or less.

@@ -38,18 +38,26 @@ pub(super) const LAST: &str = "\nThis is the last step: no tool can be called an
 pub(super) const REPEATED: &str = "\nEvery call that you asked for of late was made before, so no tool can \
      be called now. Give the final answer from the evidence there is, and name in `missing` what could \
      not be found out.";
+/// What is told where the question is not known as it was asked.
+const MASKED: &str = "\n- `[masked]` stands for a part of the question that is not known any more. It is no \
+     value: never call a tool with it. Where it is needed, name that in `missing`.";
 /// Part of a context that is working memory, in percent.
 const WORKING: usize = 45;
 /// Part that is recalled.
 const RECALLED: usize = 40;
 /// Tokens of a turn's own text that stay when it is shortened.
 const SHORT: usize = 60;
+/// The same of one that could not be read: what is wrong with it is said behind it.
+const UNREAD: usize = 400;
 
 /// The rules of the loop for an errand.
 pub(super) fn rules(drive: &Drive, errand: &Errand) -> String {
     let mut text = if errand.free { FREE } else { RULES }.to_owned();
     if !errand.role.is_empty() {
         text = format!("{}\n\n{text}", errand.role);
+    }
+    if drive.is_masked {
+        text.push_str(MASKED);
     }
     let as_of = drive.log.story(|story| story.started.as_of.clone());
     if !as_of.is_empty() {
@@ -150,12 +158,16 @@ fn so_far(turns: &[Exchange], room: usize) -> Vec<Turn> {
 /// One turn of the model and what it was told then.
 fn exchange(turn: &Exchange, short: bool) -> Vec<Turn> {
     let Exchange { thought, calls, rejected, noted } = turn;
-    let text = if short { cut(&thought.text, SHORT) } else { output::bounded(&thought.text) };
+    let text = match short {
+        true => cut(&thought.text, SHORT),
+        false if !thought.unread.is_empty() => cut(&thought.text, UNREAD),
+        false => output::bounded(&thought.text),
+    };
     let spoken = thought.calls.iter().any(|call| call.spoken);
     let asked: Vec<_> = thought.calls.iter().map(super::event::Wanted::asked).collect();
     let mut turns = Vec::new();
     if !text.is_empty() || !asked.is_empty() {
-        let own = thought.own.clone().filter(|_| !short);
+        let own = thought.own.clone().filter(|_| !short && thought.unread.is_empty());
         turns.push(Turn::Model { text, calls: asked.clone(), spoken, own });
     }
     if !asked.is_empty() {

@@ -16,6 +16,7 @@ use super::observe;
 use super::output;
 use crate::call::{Code, Taint};
 use crate::evidence::{Fact, Found, Source, Step};
+use crate::mask;
 use crate::memory::context::{Detail, Material};
 use crate::memory::guard;
 use crate::memory::{
@@ -81,7 +82,8 @@ impl Drive {
         question: &str,
         (room, asked): (usize, Option<usize>),
     ) -> Result<(Recalled, Vec<Step>), Halt> {
-        let mut recalled = Recalled { question: question.to_owned(), asked, ..Recalled::default() };
+        let shown = mask::text(question).into_owned();
+        let mut recalled = Recalled { question: shown, asked, ..Recalled::default() };
         let top_k = self.inner.config.recalled;
         let asking = Asking {
             question: Question {
@@ -140,7 +142,7 @@ impl Drive {
                     if Instant::now() + wait >= self.end() {
                         return Ok(Err(failure.message));
                     }
-                    tokio::time::sleep(wait).await;
+                    self.pause(wait).await?;
                     continue;
                 }
             };
@@ -235,7 +237,7 @@ pub(super) fn found(hit: &Recollection, untrusted: bool) -> Found {
 }
 
 /// What a unit brings into the calls that follow it.
-fn taint(hit: &Recollection, enveloped: bool) -> BTreeSet<Taint> {
+pub(super) fn taint(hit: &Recollection, enveloped: bool) -> BTreeSet<Taint> {
     let version = &hit.version;
     let outside = matches!(version.origin, Origin::Tool | Origin::Web | Origin::File);
     let mut taint = BTreeSet::new();

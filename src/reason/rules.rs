@@ -2,7 +2,7 @@
 //! memory and from tools like anything else of a run, and code compares. What a rule cannot decide goes
 //! to the loop, where there is a model, with the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,11 +13,12 @@ use super::errand::{Errand, Outcome};
 use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Thought, Wanted};
 use super::recall;
 use super::state::Exchange;
+use crate::call::Taint;
 use crate::evidence::{
     Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read, Source, Stuck,
     Want, follow_up,
 };
-use crate::memory::{Asking, Compare, Filter, Question};
+use crate::memory::{Asking, Compare, Filter, Question, Recollection};
 use crate::model::Role;
 use crate::schema;
 
@@ -174,7 +175,11 @@ impl Drive {
             after: Vec::new(),
         };
         let hits = match self.hits(asking).await? {
-            Ok((_, hits)) => hits.hits.iter().map(|hit| recall::found(hit, false)).collect(),
+            Ok((record, hits)) => {
+                self.taints(read, (record, &hits.hits)).await?;
+                let enveloped = |hit| self.inner.contexts.envelops(hit);
+                hits.hits.iter().map(|hit| recall::found(hit, enveloped(hit))).collect()
+            }
             Err(why) => {
                 tracing::warn!(run = %self.log.run(), why, "the memory does not answer a rule");
                 Vec::new()
@@ -182,6 +187,22 @@ impl Drive {
         };
         let now = Timestamp::now();
         Ok(plan.recalled(&read.facts, self.proof().builder(), hits, now))
+    }
+
+    /// Keeps what the hits bring along, before anything is called with what they say.
+    async fn taints(
+        &self,
+        read: &Read,
+        (record, hits): (String, &[Recollection]),
+    ) -> Result<(), Halt> {
+        let each = hits.iter().map(|hit| recall::taint(hit, self.inner.contexts.envelops(hit)));
+        let taint: BTreeSet<Taint> = each.flatten().collect();
+        if taint.is_empty() {
+            return Ok(());
+        }
+        let question = read.facts.join(", ");
+        let recalled = Recalled { question, record, taint, ..Recalled::default() };
+        self.add(TASK, Event::Recalled(recalled)).await
     }
 
     async fn call_tool(

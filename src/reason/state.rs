@@ -44,7 +44,7 @@ pub(super) struct Thread {
     pub(super) turns: Vec<Exchange>,
     /// Calls that were made: digest of tool and arguments, and the place of the observation.
     pub(super) visited: HashMap<String, String>,
-    /// What recalled units bring into its calls.
+    /// What recalled units bring along.
     pub(super) taint: BTreeSet<Taint>,
     /// Answers of it that were not accepted.
     pub(super) refused: u32,
@@ -124,9 +124,10 @@ impl Story {
         look(self.threads.get(task))
     }
 
-    /// What the memory brings into the calls of a task.
-    pub(super) fn taint(&self, task: &str) -> BTreeSet<Taint> {
-        self.threads.get(task).map(|thread| thread.taint.clone()).unwrap_or_default()
+    /// What the memory brings into the calls of the run, whichever task asked it: what one task found is
+    /// told to those after it.
+    pub(super) fn taint(&self) -> BTreeSet<Taint> {
+        self.threads.values().flat_map(|thread| thread.taint.iter().copied()).collect()
     }
 
     pub(super) fn step_of(&self, task: &str) -> u32 {

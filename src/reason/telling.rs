@@ -89,7 +89,10 @@ impl Follower {
         let page = self.inner.store.events(&self.run, self.after).await?;
         if page.is_empty() {
             if !now.state.is_end() {
-                return Err(Error::Draining);
+                return Err(match self.inner.closing().is_cancelled() {
+                    true => Error::Draining,
+                    false => Error::Stopped(self.run.to_string()),
+                });
             }
             self.ended = true;
         }

@@ -6,6 +6,8 @@ mod approvals;
 mod bounds;
 mod kit;
 mod log;
+mod opening;
 mod plans;
 mod restart;
+mod rules;
 mod words;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Front, FrontPlace, Unserved};
 use crate::memory::Standing as MemoryStanding;
-use crate::model::Models;
+use crate::model::{self, Models};
 use crate::reason::{Error, Place, Runs};
 
 /// Between two attempts to open them.
@@ -63,10 +63,9 @@ impl Front {
         loop {
             let (standing, again) = match open(&self.inner.place).await {
                 Ok(runs) => (Standing::Open(runs), false),
-                Err(error) => {
-                    tracing::error!(error = %chain(&error), "the runs cannot be opened");
-                    let lasting = matches!(error, Error::Config { .. });
-                    (Standing::Down(chain(&error)), !lasting)
+                Err((why, lasting)) => {
+                    tracing::error!(error = why, "the runs cannot be opened");
+                    (Standing::Down(why), !lasting)
                 }
             };
             self.set(standing);
@@ -108,10 +107,11 @@ impl Front {
     }
 }
 
-async fn open(place: &FrontPlace) -> Result<Runs, Error> {
+/// Opens the runs; or why not, and whether that stays so until a file is changed.
+async fn open(place: &FrontPlace) -> Result<Runs, (String, bool)> {
     let models = Models::open(&place.models, &place.tasks)
-        .map_err(|error| Error::Config { key: "models", reason: chain(&error) })?;
-    Runs::open(Place {
+        .map_err(|error| (chain(&error), matches!(error, model::Error::Config { .. })))?;
+    let opened = Runs::open(Place {
         config: place.config.clone(),
         context: place.context.clone(),
         policies: place.policies.clone(),
@@ -120,8 +120,8 @@ async fn open(place: &FrontPlace) -> Result<Runs, Error> {
         models,
         tasks: place.calls.clone(),
         stop: place.stop.clone(),
-    })
-    .await
+    });
+    opened.await.map_err(|error| (chain(&error), matches!(error, Error::Config { .. })))
 }
 
 /// An error with its causes.

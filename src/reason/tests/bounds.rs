@@ -182,6 +182,7 @@ async fn ten_megabytes_of_answer_are_bounded_and_told() {
     });
     let thought = thought.unwrap();
     assert!(thought.text.len() < 70_000 && thought.unread[0].contains("bytes"), "{thought:?}");
+    assert!(model.heard(1).len() < 20_000, "what cannot be read is not read again");
     assert!(events.last().unwrap().event.is_end());
     bench.drain().await;
 }

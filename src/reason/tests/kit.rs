@@ -19,7 +19,7 @@ use crate::memory::{Desk, DeskPlace};
 use crate::model::{self, Models};
 use crate::pipeline::{Pipeline, RepliesConfig, Snapshot};
 use crate::reason::event::Event;
-use crate::reason::{Asked, Config, Kept, Place, RunId, Runs, Visitor};
+use crate::reason::{Asked, Config, Error, Kept, Place, RunId, Runs, Visitor};
 use crate::sandbox::{self, Sandbox};
 
 /// Longest wait for anything.
@@ -229,6 +229,7 @@ fn message(says: &Says) -> Value {
 pub(super) struct Bench {
     pub(super) runs: Runs,
     pub(super) pipeline: Arc<Pipeline>,
+    pub(super) desk: Desk,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
     sandbox: Sandbox,
@@ -281,6 +282,11 @@ impl Bench {
     }
 
     pub(super) async fn at(model: &Model, home: &Path, config: Config) -> Self {
+        Self::tried(model, home, config).await.unwrap()
+    }
+
+    /// The same, or why the runs cannot be opened.
+    pub(super) async fn tried(model: &Model, home: &Path, config: Config) -> Result<Self, Error> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let home = home.to_owned();
         let policies = home.join("policies");
@@ -310,7 +316,7 @@ impl Bench {
         ready.await.expect("no engine answers").unwrap();
         let desk = Desk::start(DeskPlace {
             policies: policies.clone(),
-            config: crate::memory::Config { enabled: Some(false), ..Default::default() },
+            config: memory(&home),
             ledger,
             tasks: tasks.clone(),
             stop: stop.clone(),
@@ -321,13 +327,20 @@ impl Bench {
             context: Default::default(),
             policies,
             pipeline: Arc::clone(&pipeline),
-            desk,
+            desk: desk.clone(),
             models,
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
-        let runs = runs.await.unwrap();
-        Self { runs, pipeline, stop, tasks, sandbox, _folder: None }
+        let runs = match runs.await {
+            Ok(runs) => runs,
+            Err(error) => {
+                stop.cancel();
+                sandbox.drain().await;
+                return Err(error);
+            }
+        };
+        Ok(Self { runs, pipeline, desk, stop, tasks, sandbox, _folder: None })
     }
 
     /// Asks, and waits for the end.
@@ -377,7 +390,16 @@ impl Bench {
     }
 }
 
-fn models(model: &Model) -> model::Config {
+/// A memory where a test has declared a collection.
+fn memory(home: &Path) -> crate::memory::Config {
+    let enabled = home.join("policies/memory").exists();
+    let config = json!({ "enabled": enabled, "embedder": { "kind": "none" } });
+    let mut config: crate::memory::Config = serde_json::from_value(config).unwrap();
+    config.place(&home.join("ledger.db"));
+    config
+}
+
+pub(super) fn models(model: &Model) -> model::Config {
     let endpoint: model::Endpoint = serde_json::from_value(json!({
         "provider": "openai", "url": model.url, "model": "scripted", "stream": false,
         "form": "native", "retries": 0, "timeout": "20s",

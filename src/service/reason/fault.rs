@@ -39,6 +39,7 @@ pub(super) fn of_run(error: &Error) -> Status {
         }
         Error::Off(_) => with(Grpc::Unimplemented, "REASON_OFF"),
         Error::Draining => draining(),
+        Error::Stopped(_) => unavailable(&message),
         error if error.is_full() => {
             with_details(Grpc::ResourceExhausted, &message, vec![reason("RUNS_FULL"), retry(SOON)])
         }

@@ -1,0 +1,106 @@
+//! What a declared rule reads of the memory taints what it then calls.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::kit::{Bench, Model, PATIENCE, folder, visitor};
+use crate::call::Taint;
+use crate::memory::{Draft, Visit};
+use crate::reason::event::Event;
+use crate::reason::{Asked, Config};
+
+const LETTERS: &str = r#"
+name = "letters"
+description = "What strangers wrote."
+layer = "notes"
+kinds = ["result"]
+sources = ["call/*"]
+origin = "tool"
+trust = { tool = 30 }
+[access]
+read = ["any"]
+write = ["any"]
+review = ["role:reviewer"]
+"#;
+
+const RULE: &str = r#"
+id = "parcel.marked"
+owner = "tests"
+description = "The parcel that a letter names is marked."
+[when]
+all = [["mark"], ["letter"]]
+[facts.parcel]
+from = "memory"
+type = "text"
+collection = "letters"
+question = "Which parcel does the letter name?"
+pattern = 'parcel (P-\d)'
+[facts.done]
+from = "tool"
+type = "bool"
+tool = "parcel.mark"
+arguments = { number = "{parcel}" }
+pointer = "/marked"
+[facts.yes]
+from = "rule"
+type = "bool"
+value = "true"
+[decide]
+all = [{ left = "done", operator = "=", right = "yes" }]
+[then]
+decision = "marked"
+answer.en = "Parcel {parcel} is marked."
+answer.zh = "包裹 {parcel} 已标记。"
+[else]
+decision = "not_marked"
+answer.en = "Parcel {parcel} is not marked."
+answer.zh = "包裹 {parcel} 未标记。"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_what_a_rule_read_outside_is_decided_as_such() {
+    let home = folder();
+    let write = |path: &str, text: &str| {
+        let path = home.path().join("policies").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let policies = concat!(env!("CARGO_MANIFEST_DIR"), "/policies/memory/default.cedar");
+    write("memory/default.cedar", &std::fs::read_to_string(policies).unwrap());
+    write("memory/letters.toml", LETTERS);
+    write("rules/marked.toml", RULE);
+    let model = Model::new(Vec::new()).await;
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let mut standing = bench.desk.standing();
+    let open = standing.wait_for(crate::memory::Standing::is_open);
+    drop(tokio::time::timeout(PATIENCE, open).await.expect("no memory").unwrap());
+    let draft: Draft = serde_json::from_value(json!({
+        "collection": "letters", "source": "call/1", "source_id": "1", "kind": "result",
+        "text": "The letter of the customer names parcel P-7, which stands in the hall.",
+    }))
+    .unwrap();
+    let own = visitor("a");
+    let visit = Visit {
+        caller: own.caller.clone(),
+        proof: own.proof.clone(),
+        received: Instant::now(),
+        deadline: None,
+        entrance: bench.pipeline.welcome(&own.caller).unwrap(),
+    };
+    let written = bench.desk.remember(&visit, vec![draft.into()], Some(Duration::from_secs(30)));
+    let written = written.await.unwrap().answer;
+    assert!(written[0].is_ok(), "{written:?}");
+    let asked = Asked { question: "Please mark what the letter names".into(), ..Asked::default() };
+    let run = bench.runs.start(&own, asked).await.unwrap();
+    let taint = BTreeSet::from([Taint::Outside]);
+    let brings = |event: &Event| matches!(event, Event::Recalled(one) if one.taint == taint);
+    assert_eq!(bench.until(&run, brings).await.task, "rule");
+    // Its tool changes something, which after outside content is a person's to decide.
+    bench.until(&run, |event| matches!(event, Event::Waiting(_))).await;
+    assert!(bench.runs.cancel(&own, &run).await.unwrap());
+    assert_eq!(model.count(), 0, "no model was asked");
+    bench.drain().await;
+}
