@@ -46,6 +46,15 @@ async fn a_stream_that_falls_silent_ends_too() {
 }
 
 #[tokio::test]
+async fn what_an_endpoint_says_is_one_line_and_steers_no_terminal() {
+    let said = json!({ "error": { "message": "slow\ndown\u{1b}[31m\u{9b}2Jnow" } });
+    for status in [400, 429, 500] {
+        let tried = after(Act::Say(status, vec![], said.to_string()), WHOLE).await;
+        assert_eq!(tried.message, "slow down [31m 2Jnow", "{status}");
+    }
+}
+
+#[tokio::test]
 async fn ten_megabytes_are_not_read_to_their_end() {
     for keys in [WHOLE, "retries = 2"] {
         let tried = after(Act::Large(10 << 20), keys).await;
