@@ -18,6 +18,11 @@ pub(super) fn text(text: &str) -> Result<ExitCode, Failed> {
     }
 }
 
+/// Prints text for people, of which no line steers a terminal.
+pub(super) fn shown(words: &str) -> Result<ExitCode, Failed> {
+    text(&lines(words))
+}
+
 /// Prints one line of JSON.
 pub(super) fn json(value: &impl Serialize) -> Result<ExitCode, Failed> {
     text(&serde_json::to_string(value).map_err(Failed::answer)?)
@@ -58,8 +63,25 @@ pub(super) fn visible(text: &str) -> String {
     out
 }
 
-/// Says on standard error what went wrong.
+/// Says on standard error what went wrong. A message may have several lines; nothing else of it steers a
+/// terminal, as much of it was said by a daemon, a tool or a model.
 pub(super) fn error(message: &str) {
     // Nothing is left to tell when standard error is gone too.
-    drop(writeln!(std::io::stderr(), "switchboard: {message}"));
+    drop(writeln!(std::io::stderr(), "switchboard: {}", lines(message)));
+}
+
+/// Each line of a text, visible.
+fn lines(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn what_went_wrong_steers_no_terminal() {
+        let said = "no model answered: bad\r\n\u{1b}[2J\u{9b}31m\u{202e}evil";
+        assert_eq!(lines(said), "no model answered: bad\n\\u{1b}[2J\\u{9b}31m\\u{202e}evil");
+    }
 }

@@ -1,14 +1,15 @@
 //! `switchboard run`: one question, its steps as they come, its answer. A run goes on when its terminal is
-//! closed; the line says how to come back to it.
+//! closed; the line says how to come back to it. Any run is followed here, also one that is taken up again.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
-use tonic::{Request, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_types::StatusExt;
 
-use super::client::{self, Where, told};
+use super::client::{self, Reasons, Where, told};
 use super::{Failed, print};
 use crate::proto::reason as proto;
 use crate::proto::reason::run_event::Event;
@@ -50,18 +51,18 @@ pub(super) struct Options {
     /// Answers anew, though an equal question was answered a moment ago.
     #[arg(long)]
     no_cache: bool,
-    /// Ends the run when this command ends.
-    #[arg(long)]
-    cancel_on_drop: bool,
     #[command(flatten)]
     manner: Manner,
     #[command(flatten)]
     at: Where,
 }
 
-/// How events are printed.
+/// How a run is followed.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Manner {
+    /// Ends the run when this command ends.
+    #[arg(long)]
+    pub(super) cancel_on_drop: bool,
     /// One line of JSON for each event.
     #[arg(long)]
     pub(super) json: bool,
@@ -85,43 +86,112 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
             money: options.money,
             wall_ms: options.wall.map(millis),
         }),
-        cancel_on_drop: options.cancel_on_drop,
+        cancel_on_drop: options.manner.cancel_on_drop,
         no_cache: options.no_cache,
         with_json: options.manner.json,
     };
     let mut client = options.at.reasons().await?;
     let events = client.run(Request::new(asked)).await.map_err(|status| told(&status))?;
-    follow(events.into_inner(), options.manner).await
+    let place = Place { run: String::new(), seq: 0, manner: options.manner };
+    follow(client, events.into_inner(), place).await
 }
 
-/// Prints a run's events to its end. Exit 0 for an answer, 1 for any other end.
-pub(super) async fn follow(
-    mut events: Streaming<proto::RunEvent>,
+/// Takes up a run behind an event, and prints what comes.
+pub(super) async fn resume(
+    mut client: Reasons,
+    run: String,
+    after: u64,
     manner: Manner,
 ) -> Result<ExitCode, Failed> {
-    let (mut run, mut seq) = (String::new(), 0);
+    let place = Place { run, seq: after, manner };
+    let events = place.resume(&mut client).await.map_err(|status| told(&status))?;
+    follow(client, events, place).await
+}
+
+/// How far a run was followed; its id is empty before the first event of a new one.
+struct Place {
+    run: String,
+    seq: u64,
+    manner: Manner,
+}
+
+/// Prints a run's events to its end. Exit 0 for an answer, 1 for any other end. A stream that the daemon
+/// ends for its age, as one that waits for a person may, is taken up again.
+async fn follow(
+    mut client: Reasons,
+    mut events: Streaming<proto::RunEvent>,
+    mut place: Place,
+) -> Result<ExitCode, Failed> {
     loop {
         let came = tokio::select! {
             came = events.message() => came,
             interrupted = tokio::signal::ctrl_c() => {
                 interrupted.map_err(Failed::answer)?;
-                return Err(Failed::answer(later("stopped", &run, seq)));
+                return Err(Failed::answer(place.later("stopped")));
             }
         };
         let event = match came {
             Ok(Some(event)) => event,
-            Ok(None) => return Err(Failed::answer(later("the stream has no end", &run, seq))),
-            Err(status) => return Err(broken(&status, &run, seq)),
+            Ok(None) => return Err(Failed::answer(place.later("the stream has no end"))),
+            Err(status) if is_over(&status) => {
+                events = place.resume(&mut client).await.map_err(|status| place.broken(&status))?;
+                continue;
+            }
+            Err(status) => return Err(place.broken(&status)),
         };
-        run.clone_from(&event.run_id);
-        seq = event.seq;
-        if manner.json {
+        if let Some(code) = place.take(event)? {
+            return Ok(code);
+        }
+    }
+}
+
+/// Whether a stream ended for its age alone.
+fn is_over(status: &Status) -> bool {
+    status.get_details_error_info().is_some_and(|info| info.reason == "STREAM_OVER")
+}
+
+impl Place {
+    async fn resume(&self, client: &mut Reasons) -> Result<Streaming<proto::RunEvent>, Status> {
+        let asked = proto::ResumeRequest {
+            run_id: self.run.clone(),
+            after: self.seq,
+            cancel_on_drop: self.manner.cancel_on_drop,
+            with_json: self.manner.json,
+        };
+        Ok(client.resume(asked).await?.into_inner())
+    }
+
+    /// Prints an event; how the command ends where it is the last.
+    fn take(&mut self, event: proto::RunEvent) -> Result<Option<ExitCode>, Failed> {
+        self.run.clone_from(&event.run_id);
+        self.seq = event.seq;
+        if self.manner.json {
             print::text(&event.json)?;
-        } else if !manner.quiet {
+        } else if !self.manner.quiet {
             print::text(&line(&event))?;
         }
-        if let Some(code) = end(event.event, manner)? {
-            return Ok(code);
+        end(event.event, self.manner)
+    }
+
+    /// What became of the run, and how one comes back to it.
+    fn later(&self, what: &str) -> String {
+        let Self { run, seq, manner } = self;
+        match run.as_str() {
+            "" => what.to_owned(),
+            run if manner.cancel_on_drop => format!("{what}; run {run} ends with this command"),
+            run => {
+                format!("{what}; the run goes on: `switchboard runs resume {run} --after {seq}`")
+            }
+        }
+    }
+
+    fn broken(&self, status: &Status) -> Failed {
+        match (self.run.as_str(), status.code()) {
+            ("", _) => told(status),
+            (_, Code::Unavailable | Code::Cancelled | Code::Unknown) => {
+                Failed::no_daemon(self.later(status.message()))
+            }
+            _ => Failed::answer(self.later(status.message())),
         }
     }
 }
@@ -138,26 +208,9 @@ fn end(event: Option<Event>, manner: Manner) -> Result<Option<ExitCode>, Failed>
         _ => return Ok(None),
     };
     if !manner.json {
-        for line in text.lines() {
-            print::text(&print::visible(line))?;
-        }
+        print::shown(&text)?;
     }
     Ok(Some(code))
-}
-
-/// How one comes back to a run.
-fn later(what: &str, run: &str, seq: u64) -> String {
-    match run {
-        "" => what.to_owned(),
-        run => format!("{what}; the run goes on: `switchboard runs resume {run} --after {seq}`"),
-    }
-}
-
-fn broken(status: &Status, run: &str, seq: u64) -> Failed {
-    match run {
-        "" => told(status),
-        run => Failed::no_daemon(later(status.message(), run, seq)),
-    }
 }
 
 /// One event in one line.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::client::{Where, told};
-use super::run::{Manner, follow};
+use super::run::{self, Manner};
 use super::{Failed, print};
 use crate::proto::reason as proto;
 
@@ -60,9 +60,6 @@ pub(super) struct Resume {
     /// The last event that was seen; all without it.
     #[arg(long, default_value_t = 0)]
     after: u64,
-    /// Ends the run when this command ends.
-    #[arg(long)]
-    cancel_on_drop: bool,
     #[command(flatten)]
     manner: Manner,
     #[command(flatten)]
@@ -80,7 +77,9 @@ pub(super) struct Cancel {
 pub(super) async fn run(runs: Runs) -> Result<ExitCode, Failed> {
     match runs {
         Runs::List(options) => list(options).await,
-        Runs::Resume(options) => resume(options).await,
+        Runs::Resume(Resume { run, after, manner, at }) => {
+            run::resume(at.reasons().await?, run, after, manner).await
+        }
         Runs::Cancel(options) => cancel(options).await,
     }
 }
@@ -157,18 +156,6 @@ fn table(runs: &[proto::RunSummary]) -> Result<ExitCode, Failed> {
     };
     let head = std::iter::once(head.map(str::to_owned).to_vec());
     print::table(&head.chain(runs.iter().map(row)).collect::<Vec<_>>())
-}
-
-async fn resume(options: Resume) -> Result<ExitCode, Failed> {
-    let asked = proto::ResumeRequest {
-        run_id: options.run,
-        after: options.after,
-        cancel_on_drop: options.cancel_on_drop,
-        with_json: options.manner.json,
-    };
-    let mut client = options.at.reasons().await?;
-    let events = client.resume(asked).await.map_err(|status| told(&status))?;
-    follow(events.into_inner(), options.manner).await
 }
 
 async fn cancel(options: Cancel) -> Result<ExitCode, Failed> {

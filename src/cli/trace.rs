@@ -70,7 +70,7 @@ fn verify(options: &Verify) -> Result<ExitCode, Failed> {
         return Ok(code);
     }
     match trace.filter(|_| wrong.is_empty()) {
-        Some(trace) => print::text(&told(&trace))?,
+        Some(trace) => print::shown(&told(&trace))?,
         None => print::table(&rows(&wrong))?,
     };
     Ok(code)

@@ -40,7 +40,8 @@ pub fn check_with(trace: &Trace, constants: Option<&Config>) -> Vec<Refusal> {
         (Some(given), None) => answer(trace, given, "/answer", &mut wrong),
         (None, Some(_)) => partial(trace, &mut wrong),
         (None, None) => {
-            let message = "there is neither an answer nor a partial one: the run has not ended";
+            let message = "there is neither an answer nor a partial one: the run has not ended, or \
+                           it failed or was cancelled, so that there is nothing to check";
             wrong.push(Refusal::new(Reason::Form, "/answer", message));
         }
         (Some(_), Some(_)) => {

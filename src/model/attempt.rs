@@ -74,9 +74,10 @@ impl Miss {
     }
 }
 
-/// Masked before it is cut: a piece of a key does not look like one.
+/// In one line, and masked before it is cut: a piece of a key does not look like one.
 fn excerpt(text: &str) -> String {
-    mask::text(text).chars().take(EXCERPT).collect()
+    let masked = mask::text(text);
+    masked.chars().map(|c| if c.is_control() { ' ' } else { c }).take(EXCERPT).collect()
 }
 
 /// One attempt under way.
@@ -259,7 +260,7 @@ fn late(sent: Instant) -> Miss {
     let waited = sent.elapsed().as_millis();
     Miss::new(
         Outcome::Timeout,
-        &format!("it was silent for too long, {waited} ms after it was asked"),
+        &format!("it was silent for too long or did not end, {waited} ms after it was asked"),
     )
 }
 

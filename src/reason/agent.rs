@@ -18,6 +18,9 @@ use crate::memory::Layer;
 pub use lint::Surroundings;
 pub(in crate::reason) use lint::hint;
 
+/// The agent that answers where none is named. No file declares it.
+pub(in crate::reason) const DEFAULT: &str = "default";
+
 /// The agents of a policies folder. Immutable: a reload makes a new one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agents {

@@ -258,7 +258,7 @@ impl Drive {
 
     /// The outcome at a limit: what is known, or that nothing is.
     pub(super) fn at_limit(&self, limit: &str, code: &str, message: &str) -> Outcome {
-        let message = mask::text(message).into_owned();
+        let message = one_line(&mask::text(message));
         let proof = self.proof();
         if proof.is_empty() && !code.is_empty() {
             let code = code.to_owned();
@@ -297,6 +297,11 @@ impl Inner {
 fn gone(name: &str) -> Outcome {
     let message = format!("agent `{name}` is declared no longer: ask another one");
     Outcome::Failed(Failure { code: "AGENT_GONE".to_owned(), message, total: Spent::default() })
+}
+
+/// A reason as the stream tells it, whatever said it.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What is known and missing, in words.

@@ -93,4 +93,45 @@ impl Error {
         matches!(self, Self::Database(error)
             if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull))
     }
+
+    /// The error as it is told whoever asks: with its cause, and what to do, where it is the file's.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Database(_) if self.is_full() => "the disk has no room for the events of runs: \
+                make room where `reason.path` is, then resume"
+                .to_owned(),
+            Self::Database(cause) => {
+                format!("{self}: {cause}; mend the file of `reason.path`, or move it away")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_says_why_and_what_to_do() {
+        let told = |code| {
+            let failed = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            Error::from(failed).told()
+        };
+        assert_eq!(
+            told(ffi::SQLITE_FULL),
+            "the disk has no room for the events of runs: make room where `reason.path` is, then \
+             resume"
+        );
+        for (code, why) in [(ffi::SQLITE_READONLY, "readonly"), (ffi::SQLITE_CORRUPT, "malformed")]
+        {
+            assert!(
+                told(code).contains(why) && told(code).contains("`reason.path`"),
+                "{}",
+                told(code)
+            );
+        }
+    }
 }

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::agent::DEFAULT;
 use super::{Asked, Config, Error, Filter, Kept, RunId, Runs, Summary, Visitor};
 use crate::evidence::Trace;
 use crate::ledger::{self, Ledger};
@@ -26,9 +27,6 @@ use crate::pipeline::Pipeline;
 use crate::policy::{Crew, Decision, Reasoners, Ruling};
 
 pub use standing::Standing;
-
-/// The name of the agent that answers where none is named.
-const DEFAULT: &str = "default";
 
 /// What a front is made of.
 #[derive(Debug, Clone)]
@@ -148,8 +146,11 @@ impl Front {
         &self,
         visitor: &Visitor,
         received: Instant,
-        asked: Asked,
+        mut asked: Asked,
     ) -> Result<RunId, Unserved> {
+        if asked.agent == DEFAULT {
+            asked.agent.clear();
+        }
         let runs = self.runs()?;
         if let Some(why) = runs.off() {
             return Err(Error::Off(why.to_owned()).into());
@@ -234,15 +235,12 @@ impl Front {
     fn crew(&self, runs: &Runs, agent: &str) -> Result<Crew, Error> {
         let endpoints = |name: &str| endpoints(&self.inner.place.models, name);
         let agents = runs.agents();
-        let Some(lead) = agents.get(if agent.is_empty() { DEFAULT } else { agent }) else {
-            if !matches!(agent, "" | DEFAULT) {
-                return Err(Error::Agent(agent.to_owned()));
-            }
-            let (tools, roles) =
-                (BTreeSet::from(["*".to_owned()]), ["router", "reasoner", "judge"]);
-            let models = roles.into_iter().flat_map(endpoints).collect();
+        if agent.is_empty() {
+            let tools = BTreeSet::from(["*".to_owned()]);
+            let models = ["router", "reasoner", "judge"].into_iter().flat_map(endpoints).collect();
             return Ok(Crew { agent: DEFAULT.to_owned(), tools, models });
-        };
+        }
+        let lead = agents.get(agent).ok_or_else(|| Error::Agent(agent.to_owned()))?;
         let team = agents.team(lead).chain(agents.judge(lead)).chain([lead]);
         let (mut tools, mut models) = (BTreeSet::new(), endpoints("router"));
         for one in team {
@@ -270,9 +268,7 @@ fn endpoints(models: &model::Config, name: &str) -> BTreeSet<String> {
 /// An agent that somebody may not use is not named to it.
 fn hidden(error: Unserved, agent: &str) -> Unserved {
     match error {
-        Unserved::Denied(_) if !matches!(agent, "" | DEFAULT) => {
-            Error::Agent(agent.to_owned()).into()
-        }
+        Unserved::Denied(_) if !agent.is_empty() => Error::Agent(agent.to_owned()).into(),
         error => error,
     }
 }

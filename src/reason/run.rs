@@ -180,6 +180,6 @@ pub struct Filter {
     pub conversation: String,
     /// Only runs that started before this one.
     pub before: Option<RunId>,
-    /// At most so many; 0 for 50.
+    /// At most so many; 0 for 50. Whoever asks bounds it.
     pub limit: u32,
 }

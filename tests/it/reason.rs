@@ -227,6 +227,51 @@ async fn a_budget_of_zero_asks_no_model_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_more_runs_than_its_largest_page_goes_on() {
+    let bed = Bed::by(three_steps).await;
+    let mut client = bed.client().await;
+    let mut begun = Vec::new();
+    for number in 0..201 {
+        // No model is asked.
+        let limits = Limits { steps: Some(0), ..Limits::default() };
+        let asked = RunRequest { limits: Some(limits), ..ask(&format!("Number {number}?")) };
+        let stream = client.run(bed.with_token("agent", asked)).await.unwrap().into_inner();
+        begun.push(all(stream).await.unwrap()[0].run_id.clone());
+    }
+    begun.reverse();
+    for page_size in [200, 67, 1000] {
+        let (mut listed, mut page_token) = (Vec::new(), String::new());
+        loop {
+            let asked = ListRunsRequest { page_size, page_token, ..ListRunsRequest::default() };
+            let page = bed.list("agent", asked).await.unwrap();
+            assert!(page.runs.len() <= 200, "{}", page.runs.len());
+            listed.extend(page.runs.into_iter().map(|one| one.run_id));
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(listed, begun, "pages of {page_size}");
+    }
+    let lines =
+        crate::daemon::lines(&bed.cli("agent", &["runs", "list", "--json", "--limit", "300"]));
+    assert_eq!(lines.len(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_default_agent_can_be_named() {
+    let bed = Bed::by(three_steps).await;
+    let asked = RunRequest { agent: "default".into(), ..ask("How many words?") };
+    let events = bed.run(asked).await;
+    let Some(Event::Started(started)) = &events[0].event else { panic!("{events:#?}") };
+    assert_eq!(started.agent, "");
+    answer(&events);
+    let asked = RunRequest { agent: "nobody".into(), ..ask("How many words?") };
+    let unknown = bed.start("agent", asked).await.unwrap_err();
+    assert_eq!(reason(&unknown), "UNKNOWN_AGENT");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn at_the_limit_of_steps_it_says_what_is_known_and_what_is_missing() {
     let bed = Bed::by(|seen| {
         let number = seen.results();

@@ -92,7 +92,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failed> {
     }
     match options.json {
         true => print::json(&comparison)?,
-        false => print::text(&comparison.to_string())?,
+        false => print::shown(&comparison.to_string())?,
     };
     Ok(ExitCode::from(u8::from(worse)))
 }

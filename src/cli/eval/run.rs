@@ -126,7 +126,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     }
     match options.json {
         true => print::json(&report)?,
-        false => print::text(&report.to_string())?,
+        false => print::shown(&report.to_string())?,
     };
     Ok(ExitCode::from(u8::from(report.sum.passed < report.sum.cases)))
 }

@@ -37,7 +37,7 @@ pub(super) async fn run(options: Options) -> Result<ExitCode, Failed> {
     if options.json {
         return print::json(&story);
     }
-    print::text(&told(&story))
+    print::shown(&told(&story))
 }
 
 /// Why a call has no record, as far as its id and the ledger's ends tell.

@@ -75,8 +75,8 @@ fn answered(answer: &Answer) -> Result<ExitCode, Failed> {
     }
     if let Some(decision) = &answer.decision {
         let rule = decision.rule.as_deref().map(|rule| format!(" by rule {rule}"));
-        let (value, rule) = (print::visible(&decision.value), rule.unwrap_or_default());
-        print::text(&format!("decision: {value} from {}{rule}", decision.step))?;
+        let (value, rule) = (&decision.value, rule.unwrap_or_default());
+        print::shown(&format!("decision: {value} from {}{rule}", decision.step))?;
     }
     missing(&answer.missing)
 }

@@ -73,6 +73,15 @@ async fn a_stream_is_over_where_its_provider_says_so() {
 }
 
 #[tokio::test]
+async fn what_an_endpoint_says_is_one_line_and_steers_no_terminal() {
+    let said = json!({ "error": { "message": "slow\ndown\u{1b}[31m\u{9b}2Jnow" } });
+    for status in [400, 429, 500] {
+        let tried = after(Act::Say(status, vec![], said.to_string()), WHOLE).await;
+        assert_eq!(tried.message, "slow down [31m 2Jnow", "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_that_repeats_all_that_it_was_sent_is_told_by_its_beginning() {
     let body = json!({ "detail": [{ "loc": ["body", "x"], "msg": "too long for it", "input": "y".repeat(1 << 20) }] });
     let tried = after(super::server::fail(422, &body), WHOLE).await;

@@ -1,7 +1,7 @@
 //! What serde cannot tell of an agent's declaration: an [`Agent`] in, all that is wrong with it out, each
 //! with the path of its key and how to mend it.
 
-use super::{Agent, Claim, Form, Role};
+use super::{Agent, Claim, DEFAULT, Form, Role};
 
 /// Longest name, in bytes.
 const NAME: usize = 64;
@@ -26,6 +26,13 @@ pub(super) fn check(one: &Agent) -> Vec<Wrong> {
         let name = one.name.escape_debug();
         let message = format!(
             "`{name}` is no name; at most {NAME} of `a-z 0-9 . _ -`, a letter or digit first"
+        );
+        say(&["name"], message);
+    }
+    if one.name == DEFAULT {
+        let message = format!(
+            "`{DEFAULT}` is the agent that answers where none is named, with all that its caller may \
+             use; take another name"
         );
         say(&["name"], message);
     }

@@ -88,6 +88,7 @@ fn every_fault_of_a_file_is_told_with_its_line_and_key() {
     let worker = |from: &str, to: &str| WORKER.replace(from, to);
     for (text, place, words) in [
         (worker("\"find-orders\"", "\"Find Orders\""), "line 2, `name`", "is no name"),
+        (worker("\"find-orders\"", "\"default\""), "line 2, `name`", "take another name"),
         (worker("\"finds orders\"", "\" \""), "line 3, `description`", "good for"),
         (worker("\"Find.\"", "\"\""), "line 5, `instructions`", "how the agent works"),
         (

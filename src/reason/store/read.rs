@@ -8,9 +8,8 @@ use super::super::{Error, Filter, RunId, State, Summary};
 use super::Kept;
 use crate::admission::Caller;
 
-/// Runs of a list that names no number, and most of any.
+/// Runs of a list that names no number.
 const RUNS: u32 = 50;
-const MOST: u32 = 200;
 
 const COLUMNS: &str = "id, state, question, agent, conversation, started_ms, ended_ms, last_seq, \
      steps, input, output, estimated, money, code";
@@ -90,7 +89,7 @@ pub(super) fn list(
         sql.push_str(" AND id < ?");
         values.push(before.as_str().to_owned().into());
     }
-    let limit = if filter.limit == 0 { RUNS } else { filter.limit.min(MOST) };
+    let limit = if filter.limit == 0 { RUNS } else { filter.limit };
     sql.push_str(" ORDER BY id DESC LIMIT ?");
     values.push(i64::from(limit).into());
     let mut statement = connection.prepare_cached(&sql)?;

@@ -26,7 +26,7 @@ pub(super) fn of_reason(error: &Unserved) -> Status {
 
 /// Why the runs do not do it.
 pub(super) fn of_run(error: &Error) -> Status {
-    let message = error.to_string();
+    let message = error.told();
     let with = |code, why: &str| with_details(code, &message, vec![reason(why)]);
     match error {
         Error::Argument { field, reason } => status::malformed(&[(field, reason.clone())]),

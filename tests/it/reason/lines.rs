@@ -1,5 +1,6 @@
 //! The command line: a question asked, its run listed, followed and ended.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use switchboard::proto::reason::{ListRunsRequest, State};
@@ -52,17 +53,24 @@ async fn a_question_is_asked_and_its_run_listed_and_shown() {
     assert_eq!(verified.status.code(), Some(1), "{}", text(&verified));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_command_says_how_to_come_back_and_another_ends_the_run() {
-    let bed = Bed::by(|_| Say::Silence).await;
-    let mut command = bed.command("agent", &["run", "Are you there?"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    eventually("the model is asked", || async { bed.model.asked() == 1 }).await;
+/// What a command says that is interrupted once it has told the first event.
+fn interrupted(mut command: std::process::Command) -> std::process::Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    let mut told = BufReader::new(child.stdout.take().unwrap());
+    told.read_line(&mut first).unwrap();
+    assert!(first.contains("started"), "{first}");
     let pid = child.id().to_string();
     assert!(
         std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success()
     );
-    let ended = child.wait_with_output().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_command_says_how_to_come_back_and_another_ends_the_run() {
+    let bed = Bed::by(|_| Say::Silence).await;
+    let ended = interrupted(bed.command("agent", &["run", "Are you there?"]));
     assert_eq!(ended.status.code(), Some(1));
     let listed = bed.list("agent", ListRunsRequest::default()).await.unwrap().runs;
     assert_eq!(listed[0].state(), State::Running);
@@ -72,4 +80,18 @@ async fn an_interrupted_command_says_how_to_come_back_and_another_ends_the_run()
     assert_eq!((cancelled.status.code(), text(&cancelled).trim()), (Some(0), "cancelled"));
     let again = bed.cli("agent", &["runs", "cancel", run]);
     assert_eq!(again.status.code(), Some(1), "{}", text(&again));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_command_that_takes_its_run_along_does_not_say_that_it_goes_on() {
+    let bed = Bed::by(|_| Say::Silence).await;
+    let ended = interrupted(bed.command("agent", &["run", "Are you there?", "--cancel-on-drop"]));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(text(&ended).contains("ends with this command"), "{}", text(&ended));
+    assert!(!text(&ended).contains("goes on"), "{}", text(&ended));
+    eventually("the run ends", || async {
+        let listed = bed.list("agent", ListRunsRequest::default()).await.unwrap().runs;
+        listed[0].state() == State::Cancelled
+    })
+    .await;
 }
