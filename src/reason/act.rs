@@ -218,7 +218,7 @@ impl Drive {
     /// The call as the pipeline takes it.
     fn wish(&self, errand: &Errand, one: &Open, action: &Action) -> Call {
         let fresh = Call::new(name(&action.tool), action.arguments.as_str());
-        let mut taint = self.log.story(|story| story.taint(&errand.task));
+        let mut taint = self.log.story(|story| story.taint());
         taint.extend(&self.brought);
         let Wanted { fault, is_cut, .. } = &one.wanted;
         let why = fault.clone().or_else(|| self.outside(errand, one, action));
