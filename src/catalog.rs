@@ -5,6 +5,7 @@ mod address;
 mod build;
 mod cache;
 mod ceiling;
+mod declared;
 mod dialect;
 mod digest;
 mod envelope;
@@ -45,6 +46,7 @@ use crate::admission::{Admitted, Limit};
 pub(crate) use address::{Network, special};
 pub use cache::Cache;
 pub use ceiling::Ceiling;
+pub(crate) use declared::{Flaw, Named, declared};
 pub use dialect::{
     Dialect, Export, Exported, Exports, Loss, Mould, Plans, define, export, exported_keys,
     exported_name, restore,

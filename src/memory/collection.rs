@@ -15,30 +15,28 @@ use serde::{Deserialize, Serialize};
 
 use super::redact::Placeholders;
 use super::unit::{Kind, Layer, Origin};
+use crate::catalog::Named;
 
 /// The collections of a policies folder. Immutable: a reload makes a new one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Collections {
-    /// By name, with the file that declares each.
-    by_name: BTreeMap<String, (Arc<Collection>, String)>,
-    /// SHA-256 in hex over all declarations.
-    digest: String,
+    named: Named<Collection>,
 }
 
 impl Collections {
     /// A collection by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<Collection>> {
-        self.by_name.get(name).map(|(one, _)| one)
+        self.named.get(name)
     }
 
     /// All, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Collection>> {
-        self.by_name.values().map(|(one, _)| one)
+        self.named.iter()
     }
 
     /// SHA-256 in hex over all declarations: equal declarations, equal digest.
     pub fn digest(&self) -> &str {
-        &self.digest
+        self.named.digest()
     }
 }
 

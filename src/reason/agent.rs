@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::Named;
 use crate::memory::Layer;
 
 pub use lint::Surroundings;
@@ -24,21 +25,18 @@ pub(in crate::reason) const DEFAULT: &str = "default";
 /// The agents of a policies folder. Immutable: a reload makes a new one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agents {
-    /// By name, with the file that declares each.
-    by_name: BTreeMap<String, (Arc<Agent>, String)>,
-    /// SHA-256 in hex over all declarations.
-    digest: String,
+    named: Named<Agent>,
 }
 
 impl Agents {
     /// An agent by its name.
     pub fn get(&self, name: &str) -> Option<&Arc<Agent>> {
-        self.by_name.get(name).map(|(one, _)| one)
+        self.named.get(name)
     }
 
     /// All, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Agent>> {
-        self.by_name.values().map(|(one, _)| one)
+        self.named.iter()
     }
 
     /// The agents to which `lead` may give tasks: its team, and for the last task itself.
@@ -53,7 +51,7 @@ impl Agents {
 
     /// SHA-256 in hex over all declarations: equal declarations, equal digest.
     pub fn digest(&self) -> &str {
-        &self.digest
+        self.named.digest()
     }
 }
 

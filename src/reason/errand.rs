@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::agent::Budget;
-use super::event::{Failure, Partial};
+use super::event::{Failure, Partial, Spent};
 use super::plan::who;
 use super::rules;
 use super::state::Thread;
@@ -42,6 +42,8 @@ pub(super) struct Errand {
     pub(super) steps: u32,
     /// What it may spend itself, within what its run may.
     pub(super) budget: Budget,
+    /// What earlier attempts at it took of that.
+    pub(super) before: Vec<Spent>,
 }
 
 /// What came of an errand.
@@ -61,10 +63,13 @@ impl Errand {
         !self.task.is_empty() && self.task != rules::TASK
     }
 
-    /// Which part of its own budget the turns so far have used up.
+    /// Which part of its own budget the attempts before and the turns so far have used up.
     pub(super) fn used_up(&self, thread: &Thread) -> Option<&'static str> {
         let Budget { tokens, money } = &self.budget;
-        let spent = || thread.turns.iter().map(|turn| &turn.thought.spent);
+        let spent = || {
+            let own = thread.turns.iter().map(|turn| &turn.thought.spent);
+            self.before.iter().chain(own)
+        };
         let all = spent().map(|one| one.input.saturating_add(one.output));
         if tokens.is_some_and(|tokens| all.fold(0, u64::saturating_add) >= tokens) {
             return Some("tokens");

@@ -151,7 +151,7 @@ pub(crate) enum By {
 pub(crate) enum Reason {
     /// It is no JSON object.
     Unreadable,
-    /// A member is missing, of the wrong type, or none that a ruling has.
+    /// A member is missing, or of the wrong type.
     BadShape,
     /// It names none of the packs, and not `undecided`.
     UnknownPack,

@@ -9,7 +9,7 @@ mod report;
 pub(in crate::reason) mod tests;
 mod typed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -162,20 +162,28 @@ pub(crate) struct Grounds {
 }
 
 impl Grounds {
-    /// The evidence behind a label; `None` for a label that stands for nothing here.
+    /// The evidence behind a label, through all premises of a step; `None` for a label that stands for
+    /// nothing here.
     pub(in crate::reason) fn behind(&self, label: &str) -> Option<Vec<&Item>> {
         if let Some(item) = self.item(label) {
             return Some(vec![item]);
         }
-        let step = self.step(label)?;
-        let mut found: Vec<&Item> =
-            step.evidence.iter().filter_map(|one| self.item(one.as_str())).collect();
-        for premise in &step.premises {
-            let more = self.step(premise.as_str()).filter(|one| one.id != step.id);
-            let labels = more.map(|one| one.evidence.as_slice()).unwrap_or_default();
-            found.extend(labels.iter().filter_map(|one| self.item(one.as_str())));
+        self.step(label)?;
+        let labels = self.chain(label).into_iter().flat_map(|step| &step.evidence);
+        Some(labels.filter_map(|one| self.item(one.as_str())).collect())
+    }
+
+    /// The step of a label and those that it follows from, each once; none for evidence.
+    pub(in crate::reason) fn chain(&self, label: &str) -> Vec<&Step> {
+        let (mut found, mut todo): (Vec<&Step>, VecDeque<&str>) = (Vec::new(), [label].into());
+        while let Some(label) = todo.pop_front() {
+            let is_new = |step: &&Step| !found.iter().any(|known| known.id == step.id);
+            if let Some(step) = self.step(label).filter(is_new) {
+                todo.extend(step.premises.iter().map(Label::as_str));
+                found.push(step);
+            }
         }
-        Some(found)
+        found
     }
 
     /// How sure what a label stands for is: of a step its own, of evidence that of the step that

@@ -10,7 +10,7 @@ mod crew;
 mod make;
 mod read;
 #[cfg(test)]
-mod tests;
+pub(in crate::reason) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -32,6 +32,8 @@ const BYTES: usize = 256 << 10;
 const GOAL: usize = 4000;
 /// Most inputs of a task.
 const INPUTS: usize = 32;
+/// Most refusals of one plan: a model mends no more at once.
+const MOST: usize = 64;
 /// Longest id of a task and longest name of an input, in bytes.
 const NAME: usize = 64;
 

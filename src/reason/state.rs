@@ -124,10 +124,19 @@ impl Story {
         look(self.threads.get(task))
     }
 
-    /// What the memory brings into the calls of the run, whichever task asked it: what one task found is
-    /// told to those after it.
+    /// What the memory brought into the run. It taints the calls of every task: what one recalled reaches
+    /// the others in its report, and the next attempt in the reasons of the one before.
     pub(super) fn taint(&self) -> BTreeSet<Taint> {
         self.threads.values().flat_map(|thread| thread.taint.iter().copied()).collect()
+    }
+
+    /// What the other attempts at a task took, by the name of this one: `find/2` beside `find`.
+    pub(super) fn spent_before(&self, attempt: &str) -> Vec<Spent> {
+        let is_other =
+            |name: &str| name != attempt && name.split('/').next() == attempt.split('/').next();
+        let others = self.threads.iter().filter(|(name, _)| is_other(name));
+        let turns = others.flat_map(|(_, thread)| &thread.turns);
+        turns.map(|turn| turn.thought.spent.clone()).collect()
     }
 
     pub(super) fn step_of(&self, task: &str) -> u32 {

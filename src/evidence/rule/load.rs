@@ -9,7 +9,7 @@ use jiff::{Timestamp, ToSpan};
 
 use super::pick::Compiled;
 use super::{Loaded, Rule, Rules, check};
-use crate::catalog::{Fault, Problem, parse_toml, read_text};
+use crate::catalog::{Fault, Flaw, Problem, declared, parse_toml};
 use crate::schema::{canonical, digest};
 
 /// The subfolder with the rules.
@@ -28,34 +28,19 @@ impl Rules {
     /// As [`Rules::load`]; a file that is broken now keeps the rule that it declared in `previous`, and the
     /// problem says so. One that is gone takes its rule with it.
     pub fn load_with(policies: &Path, previous: Option<&Self>) -> (Self, Vec<Problem>) {
-        let (mut loaded, mut problems) = (Self::default(), Vec::new());
-        let files = list(policies).unwrap_or_else(|message| {
-            problems.push(problem(FOLDER, "", message));
-            // Without a list nothing is known to be gone.
-            let all = previous.map(|old| old.all.iter().map(|one| one.file.clone()).collect());
-            all.unwrap_or_default()
-        });
-        for file in files {
-            match read(policies, &file) {
-                Ok(one) => loaded.take(Arc::new(one), &mut problems),
-                Err(faults) => {
-                    let kept = previous.and_then(|old| old.all.iter().find(|one| one.file == file));
-                    for (place, message) in faults {
-                        let more = if kept.is_some() { "; its last good state holds" } else { "" };
-                        problems.push(problem(&file, &place, format!("{message}{more}")));
-                    }
-                    if let Some(kept) = kept {
-                        loaded.take(Arc::clone(kept), &mut problems);
-                    }
-                }
-            }
-        }
+        let mut loaded = Self::default();
+        let before: Vec<(&str, &Arc<Loaded>)> = previous
+            .into_iter()
+            .flat_map(|old| old.all.iter().map(|one| (one.file.as_str(), one)))
+            .collect();
+        let take = |one, _file: &str| loaded.take(one);
+        let problems = declared((policies, FOLDER), &before, parse, take);
         let digests: Vec<&str> = loaded.all.iter().map(|one| one.digest.as_str()).collect();
         loaded.digest = digest(&digests.join("\n"));
         (loaded, problems)
     }
 
-    fn take(&mut self, one: Arc<Loaded>, problems: &mut Vec<Problem>) {
+    fn take(&mut self, one: Arc<Loaded>) -> Result<(), Flaw> {
         let overlaps = |held: &&Arc<Loaded>| {
             let before = |from: Option<Timestamp>, to: Option<Timestamp>| {
                 from.zip(to).is_none_or(|(from, to)| from < to)
@@ -67,44 +52,15 @@ impl Rules {
                 "rule `{}` is in force in `{}` at the same time, which holds: end the older version with `valid_to`, or give one of them another id",
                 one.rule.id, held.file
             );
-            problems.push(problem(&one.file, "id", message));
-            return;
+            return Err(("id".to_owned(), message));
         }
         self.all.push(one);
+        Ok(())
     }
 }
 
-fn problem(file: &str, place: &str, message: String) -> Problem {
-    Problem { file: file.to_owned(), place: place.to_owned(), message, fatal: true }
-}
-
-/// The files, relative to the policies folder, sorted.
-fn list(policies: &Path) -> Result<Vec<String>, String> {
-    let entries = match std::fs::read_dir(policies.join(FOLDER)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("cannot be read: {error}")),
-    };
-    let mut files: Vec<String> = entries
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            let wanted = name.ends_with(".toml") && !name.starts_with('.');
-            wanted.then(|| format!("{FOLDER}/{name}"))
-        })
-        .collect();
-    files.sort();
-    Ok(files)
-}
-
-/// One file; all that is wrong with it, by place.
-fn read(policies: &Path, file: &str) -> Result<Loaded, Vec<(String, String)>> {
-    let one = |fault: Fault| vec![(fault.place, fault.message)];
-    let text = read_text(&policies.join(file)).map_err(one)?;
-    parse(&text, file)
-}
-
 /// A rule by the text of its file.
-pub(in crate::evidence) fn parse(text: &str, file: &str) -> Result<Loaded, Vec<(String, String)>> {
+pub(in crate::evidence) fn parse(text: &str, file: &str) -> Result<Loaded, Vec<Flaw>> {
     let one = |fault: Fault| vec![(fault.place, fault.message)];
     let rule: Rule = parse_toml(text).map_err(one)?;
     let mut wrong = check::check(&rule);

@@ -1,13 +1,9 @@
 //! Reads `memory/*.toml` of a policies folder: files in, [`Collections`] and what is wrong with them out.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-
-use sha2::{Digest, Sha256};
 
 use super::{Collection, Collections, check};
-use crate::catalog::{Problem, parse_toml, read_text};
+use crate::catalog::{Flaw, Named, Problem, parse_toml};
 
 /// The subfolder with the declarations.
 const FOLDER: &str = "memory";
@@ -22,88 +18,23 @@ impl Collections {
     /// As [`Collections::load`]; a file that is broken now keeps what it declared in `previous`, and the
     /// problem says so. One that is gone takes its collection with it.
     pub fn load_with(policies: &Path, previous: Option<&Self>) -> (Self, Vec<Problem>) {
-        let (mut loaded, mut problems) = (Self::default(), Vec::new());
-        let files = list(policies).unwrap_or_else(|message| {
-            problems.push(problem(FOLDER, "", message));
-            // Without a list nothing is known to be gone.
-            previous.map(Self::files).unwrap_or_default()
-        });
-        for file in files {
-            match read(&policies.join(&file)) {
-                Ok(one) => loaded.take(one, &file, &mut problems),
-                Err(faults) => {
-                    let kept = previous.and_then(|old| old.of_file(&file));
-                    for (place, message) in faults {
-                        let more = if kept.is_some() { "; its last good state holds" } else { "" };
-                        problems.push(problem(&file, &place, format!("{message}{more}")));
-                    }
-                    if let Some(kept) = kept {
-                        loaded.take(Arc::clone(kept), &file, &mut problems);
-                    }
-                }
-            }
-        }
-        loaded.digest = loaded.compute_digest();
+        let previous = previous.map(|old| &old.named);
+        let (named, problems) = Named::load((policies, FOLDER), previous, name, read);
         if let Ok(count) = u32::try_from(problems.len()) {
             metrics::gauge!("switchboard_memory_collection_problems").set(count);
         }
-        (loaded, problems)
-    }
-
-    fn take(&mut self, one: Arc<Collection>, file: &str, problems: &mut Vec<Problem>) {
-        if let Some((_, first)) = self.by_name.get(&one.name) {
-            let message = format!(
-                "`{}` is declared in `{first}` already, which holds; give one of them another name",
-                one.name
-            );
-            problems.push(problem(file, "name", message));
-            return;
-        }
-        self.by_name.insert(one.name.clone(), (one, file.to_owned()));
-    }
-
-    fn of_file(&self, file: &str) -> Option<&Arc<Collection>> {
-        self.by_name.values().find(|(_, from)| from == file).map(|(one, _)| one)
-    }
-
-    fn files(&self) -> Vec<String> {
-        self.by_name.values().map(|(_, file)| file.clone()).collect()
-    }
-
-    fn compute_digest(&self) -> String {
-        let all: BTreeMap<&String, &Collection> =
-            self.by_name.iter().map(|(name, (one, _))| (name, one.as_ref())).collect();
-        hex::encode(Sha256::digest(serde_json::to_vec(&all).unwrap_or_default()))
+        (Self { named }, problems)
     }
 }
 
-fn problem(file: &str, place: &str, message: String) -> Problem {
-    Problem { file: file.to_owned(), place: place.to_owned(), message, fatal: true }
-}
-
-/// The files, relative to the policies folder, sorted.
-fn list(policies: &Path) -> Result<Vec<String>, String> {
-    let entries = match std::fs::read_dir(policies.join(FOLDER)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("cannot be read: {error}")),
-    };
-    let mut files: Vec<String> = entries
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            let wanted = name.ends_with(".toml") && !name.starts_with('.');
-            wanted.then(|| format!("{FOLDER}/{name}"))
-        })
-        .collect();
-    files.sort();
-    Ok(files)
+fn name(one: &Collection) -> &str {
+    &one.name
 }
 
 /// One file; all that is wrong with it, by place.
-fn read(path: &Path) -> Result<Arc<Collection>, Vec<(String, String)>> {
-    let one = |fault: crate::catalog::Fault| vec![(fault.place, fault.message)];
-    let text = read_text(path).map_err(one)?;
-    let collection: Collection = parse_toml(&text).map_err(one)?;
+fn read(text: &str) -> Result<Collection, Vec<Flaw>> {
+    let collection: Collection =
+        parse_toml(text).map_err(|fault| vec![(fault.place, fault.message)])?;
     let wrong = check::check(&collection);
-    if wrong.is_empty() { Ok(Arc::new(collection)) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(collection) } else { Err(wrong) }
 }

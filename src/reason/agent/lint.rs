@@ -20,7 +20,7 @@ pub struct Surroundings<'s> {
 /// What agents say of each other that does not hold.
 pub(super) fn among(agents: &Agents) -> Vec<Problem> {
     let mut found = Vec::new();
-    for (one, file) in agents.declared().filter(|(one, _)| one.role == Role::Orchestrator) {
+    for (one, file) in agents.named.files().filter(|(one, _)| one.role == Role::Orchestrator) {
         for (at, pattern) in one.team.workers.iter().enumerate() {
             let is_there =
                 agents.iter().any(|other| other.role == Role::Worker && fits(pattern, &other.name));
@@ -54,7 +54,7 @@ impl Agents {
     /// What agents name that is not there.
     pub fn lint(&self, around: Surroundings<'_>) -> Vec<Problem> {
         let mut found = Vec::new();
-        for (one, file) in self.declared() {
+        for (one, file) in self.named.files() {
             let mut lists = vec![
                 ("tools", "tool", one.tools.as_slice(), around.tools),
                 (

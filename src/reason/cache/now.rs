@@ -73,7 +73,72 @@ const ENGLISH: &[&str] = &[
     "what day",
     "what date",
     "soon",
+    "these days",
+    "to this day",
+    "up to now",
+    "till now",
+    "thus far",
+    "as yet",
+    "as we speak",
+    "no longer",
+    "any longer",
+    "any more",
+    "anymore",
+    "in stock",
+    "out of stock",
+    "overdue",
+    "outstanding",
+    "status",
+    "online",
+    "offline",
 ];
+
+/// Words before a length of time, or before the name of one, that begin or end it now: `past` in "the past
+/// 24 hours".
+const NEAR: &[&str] = &["last", "past", "previous", "next", "coming", "following", "this", "these"];
+
+/// Lengths of time, and names of days and months, of which a plural has an `s`.
+const SPANS: &[&str] = &[
+    "second",
+    "minute",
+    "min",
+    "hour",
+    "day",
+    "night",
+    "morning",
+    "afternoon",
+    "evening",
+    "weekday",
+    "weekend",
+    "week",
+    "fortnight",
+    "month",
+    "quarter",
+    "season",
+    "year",
+    "decade",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// Most words between the two, such as `24`, `couple of` and `three full`.
+const BETWEEN: usize = 3;
 
 /// Chinese words of the kind. They are looked for anywhere, since nothing stands between words.
 const CHINESE: &[&str] = &[
@@ -149,6 +214,37 @@ const CHINESE: &[&str] = &[
     "已经",
     "几点",
     "几号",
+    "过去",
+    "这几",
+    "近几",
+    "前几",
+    "这两",
+    "近两",
+    "近一",
+    "近三",
+    "近半",
+    "近年",
+    "未来",
+    "接下来",
+    "大前天",
+    "大后天",
+    "今儿",
+    "明儿",
+    "昨儿",
+    "这阵子",
+    "眼前",
+    "这一周",
+    "上一周",
+    "下一周",
+    "上一季度",
+    "下一季度",
+    "稍后",
+    "库存",
+    "有货",
+    "缺货",
+    "逾期",
+    "状态",
+    "进度",
 ];
 
 /// Words that only look like one of those: `现在` in `出现在`, "to appear in".
@@ -164,6 +260,20 @@ pub(super) fn asked(question: &str, more: &[String]) -> bool {
     CHINESE.iter().any(|word| text.contains(word))
         || ENGLISH.iter().any(|word| has(&text, word))
         || more.into_iter().any(|word| has(&text, word.trim()))
+        || is_near(&text)
+}
+
+/// Whether a text speaks of a time that begins or ends now.
+fn is_near(text: &str) -> bool {
+    let words: Vec<&str> =
+        text.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let is_span = |word: &&str| {
+        SPANS.contains(word) || word.strip_suffix('s').is_some_and(|one| SPANS.contains(&one))
+    };
+    words.iter().enumerate().filter(|(_, word)| NEAR.contains(word)).any(|(at, _)| {
+        let behind = words.iter().skip(at + 1).take(BETWEEN + 1);
+        behind.copied().any(|word| is_span(&word))
+    })
 }
 
 fn folded(text: &str) -> String {

@@ -22,7 +22,8 @@ pub(in crate::reason) struct Setting<'s> {
     pub(in crate::reason) caller: &'s Caller,
     /// Who answers; empty for the default agent.
     pub(in crate::reason) agent: &'s str,
-    /// Digest of the catalog, the policies, the rules, the agents and the models in force.
+    /// Digest of the catalog, the policies, the rules and the agents in force. The models change with the
+    /// daemon alone, and what is kept is gone with it.
     pub(in crate::reason) version: &'s str,
     /// How the memory stands, as `Desk::mark` told before it was asked; empty for what does not hang on
     /// it.
@@ -72,7 +73,8 @@ impl Setting<'_> {
             "" => (now.as_second() / QUARTER.as_secs().cast_signed()).to_string(),
             _ => String::new(),
         };
-        let (collections, roles) = (collections.join("\n"), roles.join("\n"));
+        let whole = |names: &[String]| hex::encode(digest_of(names));
+        let (collections, roles) = (whole(&collections), whole(&roles));
         let parts = [
             self.caller.tenant.as_str(),
             &self.caller.name,

@@ -448,3 +448,19 @@ fn the_schema_that_a_worker_is_given_takes_a_good_report_and_no_other() {
         assert_eq!(serde_json::to_value(reason).unwrap(), json!(reason.as_str()));
     }
 }
+
+#[test]
+fn what_is_behind_a_step_is_found_through_all_its_premises() {
+    let premise = |id: &str, of: &str| Step {
+        evidence: Vec::new(),
+        premises: vec![Label::new(of)],
+        ..step(id, "E1", 0.9)
+    };
+    let mut grounds = grounds();
+    grounds.steps.extend([premise("S4", "S1"), premise("S5", "S4"), premise("S6", "S6")]);
+    let behind: Vec<&str> =
+        grounds.behind("S5").unwrap().iter().map(|item| item.id.as_str()).collect();
+    assert_eq!(behind, ["E1"]);
+    assert_eq!(grounds.behind("S6"), Some(Vec::new()), "a step that follows from itself ends");
+    assert_eq!(grounds.behind("S9"), None);
+}

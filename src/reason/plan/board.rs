@@ -136,6 +136,25 @@ impl Board {
         &self.rulings
     }
 
+    /// The rulings that whoever reads the answer is told of: those that left something open, and those
+    /// that came after the answer and do not uphold what it states.
+    pub(crate) fn disputed(&self) -> impl Iterator<Item = &Ruling> {
+        let stated = self.answer().map(|ended| ended.messages.as_slice()).unwrap_or_default();
+        let is_against = move |ruling: &Ruling| {
+            ruling.overruled().any(|lost| stated.iter().any(|message| message.id == lost))
+        };
+        let rulings = self.rulings.iter().filter(|ruling| !ruling.case.is_review);
+        rulings.filter(move |ruling| ruling.upheld().is_none() || is_against(ruling))
+    }
+
+    /// The messages of a task that rulings did not uphold, by their ids.
+    pub(crate) fn overruled<'b>(&'b self, ended: &'b Ended) -> Vec<&'b str> {
+        let rulings = self.rulings.iter().filter(|ruling| !ruling.case.is_review);
+        let lost: Vec<&str> = rulings.flat_map(Ruling::overruled).collect();
+        let own = ended.messages.iter().map(|message| message.id.as_str());
+        own.filter(|id| lost.contains(id)).collect()
+    }
+
     /// Where a task stands.
     pub(crate) fn standing(&self, task: &str) -> Option<&Standing> {
         self.standings.get(task)

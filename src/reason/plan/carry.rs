@@ -135,10 +135,9 @@ impl Drive {
             .collect();
         found.trust = message.trust;
         found.score = message.confidence;
-        let proof = self.proof();
-        let trace = proof.trace();
-        let cited = message.evidence.iter().filter_map(|label| trace.item(label));
-        found.untrusted = cited.into_iter().any(|item| item.untrusted);
+        let grounds = self.grounds();
+        let behind = |label: &Label| grounds.behind(label.as_str()).unwrap_or_default();
+        found.untrusted = message.evidence.iter().flat_map(behind).any(|item| item.untrusted);
         found
     }
 
@@ -169,6 +168,7 @@ impl Drive {
             shape: job.shape,
             steps: agent.limits.steps.unwrap_or(most).min(most),
             budget: agent.budget.clone(),
+            before: self.log.story(|story| story.spent_before(&job.errand)),
             ..Errand::default()
         };
         let work = Box::pin(self.work(&errand));
@@ -250,12 +250,7 @@ impl Drive {
 
     /// The run's outcome: the answer of the plan, with what is disputed and what was left out.
     fn concluded(&self, board: &Board) -> Outcome {
-        let mut missing: Vec<String> = board
-            .rulings()
-            .iter()
-            .filter(|ruling| !ruling.case.is_review && ruling.upheld().is_none())
-            .map(Ruling::told)
-            .collect();
+        let mut missing: Vec<String> = board.disputed().map(Ruling::told).collect();
         missing.extend(board.told());
         let Some(ended) = board.answer() else {
             let why = format!("the plan came to no answer: {}", missing.join("; "));
@@ -288,12 +283,13 @@ impl Drive {
 }
 
 impl Drive {
-    /// The messages that rulings left open, by their labels as evidence.
+    /// The messages of disputed rulings, by their labels as evidence.
     fn disputed(&self, board: &Board) -> Vec<Label> {
-        let open =
-            board.rulings().iter().filter(|one| !one.case.is_review && one.upheld().is_none());
-        let messages: Vec<&str> =
-            open.flat_map(|ruling| &ruling.case.packs).map(|pack| pack.message.as_str()).collect();
+        let messages: Vec<&str> = board
+            .disputed()
+            .flat_map(|ruling| &ruling.case.packs)
+            .map(|pack| pack.message.as_str())
+            .collect();
         let proof = self.proof();
         let items = proof.trace().evidence.iter().filter(|item| match &item.source {
             Source::Message { id, .. } => messages.contains(&id.as_str()),

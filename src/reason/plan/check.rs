@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{GOAL, INPUTS, NAME, Plan, Reason, Refusal, Staff, Task};
+use super::{GOAL, INPUTS, MOST, NAME, Plan, Reason, Refusal, Staff, Task};
 use crate::batch::{can_have, circles};
 use crate::pointer::escape;
 use crate::reason::agent::hint;
 use crate::reason::refusal::brief;
+use crate::reason::rules;
 use crate::schema::Shape;
 
 /// Most bytes of the schema of one output.
@@ -27,6 +28,9 @@ pub(super) fn check(plan: &Plan, staff: Staff<'_>) -> Vec<Refusal> {
     let mut checker = Checker { plan, staff, places: BTreeMap::new(), wrong: Vec::new() };
     checker.ids();
     for (at, task) in plan.tasks.iter().enumerate() {
+        if checker.is_full() {
+            return checker.wrong;
+        }
         checker.goal(at, task);
         checker.agent(at, task);
         checker.tools(at, task);
@@ -48,7 +52,15 @@ struct Checker<'c> {
 
 impl<'c> Checker<'c> {
     fn say(&mut self, code: Reason, place: String, words: impl Into<String>) {
-        self.wrong.push(Refusal::new(code, place, words));
+        if !self.is_full() {
+            self.wrong.push(Refusal::new(code, place, words));
+        }
+    }
+
+    /// Whether no more is told. What comes behind is not looked at: to look for the name that is meant
+    /// costs time for each name.
+    const fn is_full(&self) -> bool {
+        self.wrong.len() >= MOST
     }
 
     fn known(&self) -> Vec<&'c str> {
@@ -63,6 +75,10 @@ impl<'c> Checker<'c> {
                     "`{}` is no id; write 1 to {NAME} characters of A-Z a-z 0-9 _ . -",
                     brief(&task.id)
                 );
+                self.say(Reason::BadName, place.clone(), words);
+            } else if task.id == rules::TASK {
+                let words =
+                    format!("`{}` is the name of what a rule reads; give another", rules::TASK);
                 self.say(Reason::BadName, place.clone(), words);
             }
             match self.places.get(task.id.as_str()) {
@@ -110,14 +126,18 @@ impl<'c> Checker<'c> {
 
     fn tools(&mut self, at: usize, task: &Task) {
         let Staff { agents, tools, .. } = self.staff;
+        let Some(named) = &task.tools else { return };
         let agent = agents.get(&task.agent);
-        for (index, tool) in task.tools.iter().flatten().enumerate() {
+        let own: Vec<&str> = tools
+            .iter()
+            .map(String::as_str)
+            .filter(|name| agent.is_none_or(|agent| agent.may_use(name)))
+            .collect();
+        for (index, tool) in named.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             let place = format!("/tasks/{at}/tools/{index}");
-            let own: Vec<&str> = tools
-                .iter()
-                .map(String::as_str)
-                .filter(|name| agent.is_none_or(|agent| agent.may_use(name)))
-                .collect();
             if !tools.contains(tool) {
                 let words = format!("no tool is called `{}`{}", brief(tool), hint(tool, &own));
                 self.say(Reason::UnknownTool, place, words);
@@ -140,6 +160,9 @@ impl<'c> Checker<'c> {
 
     fn needs(&mut self, at: usize, task: &Task) {
         for (index, need) in task.needs.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             if !self.places.contains_key(need.as_str()) {
                 let known = hint(need, &self.known());
                 let words = format!("no task has the id `{}`{known}", brief(need));
@@ -153,7 +176,7 @@ impl<'c> Checker<'c> {
         let whole = format!("/tasks/{at}/inputs");
         if task.inputs.len() > INPUTS {
             let words = format!("has {} inputs; at most {INPUTS}", task.inputs.len());
-            self.say(Reason::BadShape, whole.clone(), words);
+            return self.say(Reason::BadShape, whole, words);
         }
         for (name, input) in &task.inputs {
             let place = format!("{whole}/{}", escape(name));
@@ -169,6 +192,9 @@ impl<'c> Checker<'c> {
                 self.say(Reason::BadPlace, format!("{place}/place"), words);
             }
             self.source(task, (name, &place));
+        }
+        if task.goal.chars().nth(GOAL).is_some() {
+            return;
         }
         for name in holes(&task.goal) {
             if !task.inputs.contains_key(name) {
@@ -220,6 +246,9 @@ impl<'c> Checker<'c> {
         }
         let declared: Vec<&str> = self.staff.lead.claims.keys().map(String::as_str).collect();
         for (index, claim) in task.output.claims.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             if !declared.is_empty() && !declared.contains(&claim.as_str()) {
                 let words =
                     format!("no claim is called `{}`{}", brief(claim), hint(claim, &declared));

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::board::{Board, Ended, Note, RETRIES, Skipped, Standing};
 use super::{Plan, Task};
-use crate::evidence::{Config, Source};
+use crate::evidence::{Config, Item, Source};
 use crate::memory::Layer;
 use crate::reason::agent::{Agent, Agents};
 use crate::reason::judge::{Case, Law, Ruling};
@@ -292,18 +292,22 @@ impl Course {
         self.note(task, Note::Ended(Ended { text, result, messages, evidence }));
     }
 
-    /// The evidence that a task may cite: what it found, and what messages of the tasks before it cite.
+    /// The evidence that a task may cite: what it found, and what the tasks before it rest on and state.
     fn own(&self, task: &str, found: &BTreeSet<String>) -> Grounds {
         let before = ancestors(self.board.plan(), task);
         let mut labels = found.clone();
-        for message in self.board.messages().filter(|one| before.contains(&one.task)) {
-            labels.extend(message.evidence.iter().map(|label| label.as_str().to_owned()));
-            let is_it = |item: &&crate::evidence::Item| matches!(&item.source, Source::Message { id, .. } if *id == message.id);
-            labels.extend(self.grounds.items.iter().filter(is_it).map(|item| item.id.to_string()));
-            for label in &message.evidence {
-                let items = self.grounds.behind(label.as_str()).unwrap_or_default();
-                labels.extend(items.iter().map(|item| item.id.as_str().to_owned()));
+        for ended in before.iter().filter_map(|task| self.board.ended(task)) {
+            for label in &ended.evidence {
+                let items = self.grounds.behind(label).unwrap_or_default();
+                labels.extend(items.iter().map(|item| item.id.to_string()));
+                labels.extend(self.grounds.chain(label).iter().map(|step| step.id.to_string()));
+                labels.insert(label.clone());
             }
+            let is_own = |item: &&Item| match &item.source {
+                Source::Message { id, .. } => ended.messages.iter().any(|one| one.id == *id),
+                _ => false,
+            };
+            labels.extend(self.grounds.items.iter().filter(is_own).map(|item| item.id.to_string()));
         }
         let has = |label: &str| labels.contains(label);
         let items = self.grounds.items.iter().filter(|item| has(item.id.as_str())).cloned();

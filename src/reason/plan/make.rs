@@ -11,6 +11,8 @@ use crate::reason::event::{Event, Kept, Planned, Spent};
 
 /// Longest text of a plan that the record repeats, in characters.
 const SHOWN: usize = 4000;
+/// Longest plan that a model is shown again, in characters.
+const AGAIN_SHOWN: usize = 16_000;
 
 /// What the events of a run say of its plan.
 #[derive(Default)]
@@ -68,7 +70,7 @@ impl Drive {
             let mut asked = vec![self.question.clone()];
             asked.extend(self.earlier_words());
             if let Some((plan, mend)) = &refused {
-                asked.push(format!("Your last plan was:\n{plan}\n\n{mend}"));
+                asked.push(format!("Your last plan was:\n{}\n\n{mend}", shown(plan, AGAIN_SHOWN)));
             }
             let prompt = Prompt {
                 system: Plan::instructions(staff),
@@ -90,10 +92,9 @@ impl Drive {
                 Ok(plan) => plan.check(staff),
                 Err(refusals) => refusals.clone(),
             };
-            let shown: String = said.text.chars().take(SHOWN).collect();
             let plan = match &read {
                 Ok(plan) => serde_json::to_value(plan).unwrap_or_default(),
-                Err(_) => serde_json::Value::String(shown),
+                Err(_) => said.text.chars().take(SHOWN).collect::<String>().into(),
             };
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
             let spent = Some(Spent::of(&said));
@@ -119,6 +120,14 @@ impl Drive {
     ) -> Result<Result<Said, Failed>, Halt> {
         let asked = self.inner.models.ask(who(model), prompt, &self.purse, None);
         self.inner.closing().run_until_cancelled(asked).await.ok_or(Halt::Closing)
+    }
+}
+
+/// The beginning of a text, with a mark where it is not the whole.
+fn shown(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… (shortened)", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
     }
 }
 

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{BYTES, Input, Output, Plan, Reason, Refusal, Task};
+use super::{BYTES, Input, MOST, Output, Plan, Reason, Refusal, Task};
 use crate::pointer::escape;
 use crate::reason::refusal::{brief, unread};
 use crate::schema::loosely;
-
-/// Most refusals of one plan: a model mends no more at once.
-const MOST: usize = 64;
 
 pub(super) fn read(text: &str) -> Result<Plan, Vec<Refusal>> {
     let unreadable = |words: String| vec![Refusal::new(Reason::Unreadable, "", words)];
@@ -30,7 +27,6 @@ pub(super) fn read(text: &str) -> Result<Plan, Vec<Refusal>> {
     };
     let mut reader = Reader { wrong: Vec::new() };
     let plan = reader.plan(members);
-    reader.wrong.truncate(MOST);
     if reader.wrong.is_empty() { Ok(plan) } else { Err(reader.wrong) }
 }
 
@@ -40,7 +36,9 @@ struct Reader {
 
 impl Reader {
     fn say(&mut self, place: &str, words: impl Into<String>) {
-        self.wrong.push(Refusal::new(Reason::BadShape, place, words));
+        if self.wrong.len() < MOST {
+            self.wrong.push(Refusal::new(Reason::BadShape, place, words));
+        }
     }
 
     fn plan(&mut self, members: &Map<String, Value>) -> Plan {

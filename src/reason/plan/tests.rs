@@ -73,6 +73,22 @@ fn refusals(text: &str) -> Vec<(Reason, String, String)> {
     refusals.into_iter().map(|one| (one.code, one.place, one.words)).collect()
 }
 
+/// A plan of tasks, each with its id, agent and goal: the last gives the answer and needs all others, which
+/// have to give `output`; null for whatever they like.
+pub(in crate::reason) fn made(tasks: &[(&str, &str, &str)], output: &Value) -> Value {
+    let (last, others) = tasks.split_last().unwrap();
+    let task =
+        |(id, agent, goal): &(&str, &str, &str)| json!({ "id": id, "agent": agent, "goal": goal });
+    let mut all: Vec<Value> = others.iter().map(task).collect();
+    all.iter_mut().filter(|_| !output.is_null()).for_each(|one| one["output"] = output.clone());
+    let mut answer = task(last);
+    if !others.is_empty() {
+        answer["needs"] = others.iter().map(|(id, ..)| *id).collect();
+    }
+    all.push(answer);
+    json!({ "tasks": all, "answer": last.0 })
+}
+
 /// A plan of two tasks, of which the second uses the first.
 fn good() -> Value {
     json!({
@@ -180,6 +196,7 @@ fn each_fault_of_a_plan_has_its_code_its_place_and_words_to_mend_it() {
         (with("/tasks", json!([])), Reason::NoTasks, "/tasks", "at least the one"),
         (many(9), Reason::TooManyTasks, "/tasks", "at most 8"),
         (with("/tasks/0/id", json!("find orders")), Reason::BadName, "/tasks/0/id", "is no id"),
+        (with("/tasks/0/id", json!("rule")), Reason::BadName, "/tasks/0/id", "what a rule reads"),
         (
             with("/tasks/1/inputs/a b", json!({"from": "orders"})),
             Reason::BadName,
@@ -318,6 +335,23 @@ fn many(count: usize) -> String {
 #[test]
 fn a_plan_of_the_largest_size_is_taken() {
     assert_eq!(refusals(&many(8)), []);
+}
+
+#[test]
+fn a_plan_with_any_number_of_faults_is_told_some_and_no_more_is_looked_at() {
+    let names: Vec<String> = (0..5000).map(|at| format!("t{at}")).collect();
+    for place in ["/tasks/0/tools", "/tasks/0/output/claims", "/tasks/1/needs"] {
+        assert_eq!(refusals(&with(place, json!(names))).len(), MOST, "{place}");
+    }
+    assert_eq!(refusals(&with("/tasks", json!(vec![json!({}); 5000]))).len(), MOST);
+    // What is too long or too much is told once, and not looked through.
+    let holes: String = names.iter().map(|name| format!("{{{name}}}")).collect();
+    let found = refusals(&with("/tasks/1/goal", json!(holes)));
+    assert_eq!(found.iter().map(|one| one.0).collect::<Vec<_>>(), [Reason::LongGoal]);
+    let inputs: serde_json::Map<String, Value> =
+        names.iter().map(|name| (name.clone(), json!({ "from": "nobody" }))).collect();
+    let found = refusals(&with("/tasks/1/inputs", json!(inputs)));
+    assert!(found.len() == 1 && found[0].2.contains("at most 32"), "{found:?}");
 }
 
 #[test]

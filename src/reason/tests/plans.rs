@@ -6,10 +6,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kit::{Bench, Model, Says, call, folder, kinds, last, seen, text, visitor};
+use crate::call::Taint;
 use crate::evidence;
-use crate::reason::event::{Event, Planned};
+use crate::reason::event::{Event, Planned, Recalled};
 use crate::reason::judge::{By, Ruling};
-use crate::reason::{Asked, Config, Kept, Limits};
+use crate::reason::plan::tests::made;
+use crate::reason::state::Story;
+use crate::reason::{Asked, Config, Kept, Limits, RunId};
 
 const LEAD: &str = r#"
 name = "lead"
@@ -67,15 +70,22 @@ fn asked() -> Asked {
 
 /// Two tasks that state the weight, and one that needs both.
 fn plan() -> Value {
-    let output = json!({ "claims": ["weight"], "scope": { "parcel": "P-7" } });
-    json!({
-        "tasks": [
-            { "id": "find", "agent": "finder", "goal": "Look up the weight.", "output": output },
-            { "id": "weigh", "agent": "weigher", "goal": "Weigh it.", "output": output },
-            { "id": "answer", "agent": "lead", "goal": "Say what it weighs.", "needs": ["find", "weigh"] },
-        ],
-        "answer": "answer",
-    })
+    let tasks = [
+        ("find", "finder", "Look up the weight."),
+        ("weigh", "weigher", "Weigh it."),
+        ("answer", "lead", "Say what it weighs."),
+    ];
+    made(&tasks, &weight())
+}
+
+/// What a task has to give that states the weight.
+fn weight() -> Value {
+    json!({ "claims": ["weight"], "scope": { "parcel": "P-7" } })
+}
+
+/// One task, in words.
+fn simple() -> Value {
+    made(&[("one", "finder", "Look it up.")], &Value::Null)
 }
 
 /// A report of a weight.
@@ -190,13 +200,10 @@ async fn a_plan_is_made_again_with_the_reasons_and_then_carried_out() {
     let mut wrong = plan();
     wrong["tasks"][0]["agent"] = json!("finderer");
     wrong["tasks"][1]["needs"] = json!(["answer"]);
-    let simple = json!({
-        "tasks": [{ "id": "one", "agent": "finder", "goal": "Look it up." }], "answer": "one",
-    });
     let model = Model::new(Vec::new())
         .await
         .when("You do not answer the question yourself", text(&wrong.to_string()))
-        .when("Your last plan was", text(&simple.to_string()))
+        .when("Your last plan was", text(&simple().to_string()))
         .when("FINDER", call("parcel.find", number()))
         .when("FINDER", last("It weighs 12 kg [E1]", &["E1"]));
     let home = agents(2);
@@ -240,12 +247,9 @@ async fn without_a_budget_no_plan_is_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_has_spent_its_own_budget_is_asked_nothing_more() {
-    let simple = json!({
-        "tasks": [{ "id": "one", "agent": "finder", "goal": "Look it up." }], "answer": "one",
-    });
     let model = Model::new(Vec::new())
         .await
-        .when("You do not answer the question yourself", text(&simple.to_string()))
+        .when("You do not answer the question yourself", text(&simple().to_string()))
         .when("FINDER", call("parcel.find", number()));
     let home = agents(1);
     let finder = format!("{FINDER}budget = {{ tokens = 15 }}\n");
@@ -256,6 +260,67 @@ async fn an_agent_that_has_spent_its_own_budget_is_asked_nothing_more() {
     assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
     assert_eq!(model.count(), 2, "the plan, and one question of the finder");
     bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_attempt_has_what_the_first_left_of_the_budget() {
+    let mut plan = simple();
+    plan["tasks"][0]["output"] = weight();
+    let model = Model::new(Vec::new())
+        .await
+        .when("You do not answer the question yourself", text(&plan.to_string()))
+        .when("FINDER", call("parcel.find", number()))
+        .when("FINDER", weighs("much", "E1"))
+        .when("FINDER", weighs("12", "E1"));
+    let home = agents(1);
+    let finder = format!("{FINDER}budget = {{ tokens = 30 }}\n");
+    std::fs::write(home.path().join("policies/agents/finder.toml"), finder).unwrap();
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let events = bench.asks(asked()).await;
+    let Event::Partial(partial) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
+    assert_eq!(model.count(), 3, "the plan, and two questions of the finder at 15 tokens");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_the_judge_does_not_uphold_says_so() {
+    let tasks = [("find", "finder", "Look it up."), ("weigh", "weigher", "Weigh it.")];
+    let mut plan = made(&tasks, &weight());
+    plan["tasks"][1]["output"] = weight();
+    let verdict = json!({ "verdict": "P1", "grounds": ["E1"], "words": "It was booked so." });
+    let model = Model::new(Vec::new())
+        .await
+        .when("You do not answer the question yourself", text(&plan.to_string()))
+        .when("FINDER", call("parcel.find", number()))
+        .when("FINDER", weighs("12", "E1"))
+        .when("WEIGHER", call("parcel.weigh", number()))
+        .when("WEIGHER", weighs("9", "E3"))
+        .when("JUDGE", text(&verdict.to_string()));
+    let home = agents(1);
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let events = bench.asks(asked()).await;
+    let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    let [ruling] = &rulings(&events)[..] else { panic!("{:?}", kinds(&events)) };
+    assert_eq!(ruling.upheld(), Some("find#1"));
+    let text = &answered.answer.text;
+    assert!(text.starts_with("It weighs 9 kg.") && text.contains("12 kg holds"), "{text}");
+    assert!(answered.answer.missing[0].contains("12 kg holds"), "{:?}", answered.answer.missing);
+    bench.drain().await;
+}
+
+#[test]
+fn what_one_task_recalled_taints_the_calls_of_every_other() {
+    let recalled = |task: &str, taint| Kept {
+        seq: 1,
+        at: jiff::Timestamp::UNIX_EPOCH,
+        run: RunId::generate(),
+        step: 0,
+        task: task.to_owned(),
+        event: Event::Recalled(Recalled { taint: [taint].into(), ..Recalled::default() }),
+    };
+    let story = Story::of(&[recalled("find", Taint::Flagged), recalled("weigh/2", Taint::Outside)]);
+    assert_eq!(story.taint(), [Taint::Flagged, Taint::Outside].into());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,14 +358,12 @@ async fn what_ended_before_a_drain_is_not_done_again_after_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_tasks_that_make_the_same_call_share_its_result() {
-    let both = json!({
-        "tasks": [
-            { "id": "find", "agent": "finder", "goal": "Look it up." },
-            { "id": "weigh", "agent": "weigher", "goal": "Look it up too." },
-            { "id": "answer", "agent": "lead", "goal": "Say what it weighs.", "needs": ["find", "weigh"] },
-        ],
-        "answer": "answer",
-    });
+    let tasks = [
+        ("find", "finder", "Look it up."),
+        ("weigh", "weigher", "Look it up too."),
+        ("answer", "lead", "Say what it weighs."),
+    ];
+    let both = made(&tasks, &Value::Null);
     let found = || last("It weighs 12 kg [E1]", &["E1"]);
     let model = Model::new(Vec::new())
         .await

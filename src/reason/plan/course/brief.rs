@@ -78,7 +78,17 @@ impl Course {
             .iter()
             .map(|(name, value)| {
                 let from = task.inputs.get(name).map_or("", |input| input.from.as_str());
-                piece(&json!({ "input": name, "from": from, "value": value }))
+                let ended = self.board.ended(from);
+                let evidence = ended.map(|ended| ended.evidence.as_slice()).unwrap_or_default();
+                let mut told = json!({
+                    "input": name, "from": from, "value": value, "evidence": evidence,
+                });
+                let lost = ended.map(|ended| self.board.overruled(ended)).unwrap_or_default();
+                if let Some(members) = told.as_object_mut().filter(|_| !lost.is_empty()) {
+                    // The value may be the one that lost; the ruling below tells which holds.
+                    members.insert("overruled".to_owned(), json!(lost));
+                }
+                piece(&told)
             })
             .collect();
         for need in &task.needs {
@@ -88,15 +98,10 @@ impl Course {
                     "from": need, "text": ended.text, "evidence": ended.evidence,
                 })));
             }
+            let lost = self.board.overruled(ended);
             for message in &ended.messages {
-                let overruled = self
-                    .board
-                    .rulings()
-                    .iter()
-                    .filter(|ruling| !ruling.case.is_review)
-                    .any(|ruling| ruling.overruled().any(|id| id == message.id));
                 // What lost does not travel on; the ruling below tells of it.
-                if !overruled {
+                if !lost.contains(&message.id.as_str()) {
                     given.push(piece(&json!({
                         "message": message.id,
                         "claim": message.claim,

@@ -1,8 +1,10 @@
 //! Cases of a plan: which are open, who settles them, and what becomes of the messages in them.
 
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 
 use super::{Course, Hearing, Held, Move, ancestors};
+use crate::evidence::Source;
 use crate::reason::judge::{self, Bench, Case, Ruling, contradictions};
 use crate::reason::message::{Message, Review, agree, same_scope};
 
@@ -169,15 +171,37 @@ impl Course {
     /// The review of a message by one of another task that says the same from other evidence.
     fn corroborated(&self, message: &Message) -> Option<Review> {
         let claim = self.crew.lead.claims.get(&message.claim);
+        let roots = self.roots(message);
         let other = self.board.messages().find(|other| {
             other.task != message.task
                 && other.claim == message.claim
                 && same_scope(&other.scope, &message.scope)
-                && other.source.iter().all(|source| !message.source.contains(source))
+                && self.roots(other).iter().all(|source| !roots.contains(source))
                 && agree(claim, (other, message), &self.crew.zone) == Ok(true)
         })?;
         let words = format!("{} says the same from other evidence", other.id);
         Some(Review { by: other.id.clone(), words })
+    }
+
+    /// Where the data of a message comes from in the end: in place of another message, that one's sources.
+    fn roots<'m>(&'m self, message: &'m Message) -> Vec<&'m Source> {
+        let (mut found, mut todo, mut seen) = (Vec::new(), vec![message], BTreeSet::new());
+        while let Some(one) = todo.pop() {
+            if !seen.insert(one.id.as_str()) {
+                continue;
+            }
+            for source in &one.source {
+                let repeated = match source {
+                    Source::Message { id, .. } => self.board.messages().find(|one| one.id == *id),
+                    _ => None,
+                };
+                match repeated {
+                    Some(repeated) => todo.push(repeated),
+                    None => found.push(source),
+                }
+            }
+        }
+        found
     }
 }
 

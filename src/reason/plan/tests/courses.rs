@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use super::*;
-use crate::evidence::Config;
+use crate::evidence::{Config, Source};
 use crate::memory::Layer;
 use crate::reason::judge::{By, Ruling};
 use crate::reason::message::Grounds;
@@ -15,15 +15,25 @@ use crate::reason::message::tests::{fact, item, step};
 
 /// Two workers that state the same, and a last task that needs both.
 fn forecast() -> Value {
-    let output = json!({ "claims": ["revenue"], "scope": { "quarter": "2026-Q4" } });
-    json!({
-        "tasks": [
-            { "id": "history", "agent": "find-notes", "goal": "forecast from notes", "output": output },
-            { "id": "orders", "agent": "find-orders", "goal": "forecast from orders", "output": output },
-            { "id": "answer", "agent": "lead", "goal": "say it", "needs": ["history", "orders"] },
-        ],
-        "answer": "answer",
-    })
+    let tasks = [
+        ("history", "find-notes", "forecast from notes"),
+        ("orders", "find-orders", "forecast from orders"),
+        ("answer", "lead", "say it"),
+    ];
+    made(&tasks, &revenue())
+}
+
+/// What a task has to give that states revenue.
+fn revenue() -> Value {
+    json!({ "claims": ["revenue"], "scope": { "quarter": "2026-Q4" } })
+}
+
+/// One worker that gives this, and a last task that states revenue itself.
+fn repeated(output: &Value) -> Value {
+    let tasks = [("history", "find-notes", "forecast from notes"), ("answer", "lead", "state it")];
+    let mut plan = made(&tasks, output);
+    plan["tasks"][1]["output"] = revenue();
+    plan
 }
 
 /// A course with everything that was kept of it.
@@ -54,22 +64,26 @@ fn crew(judged: bool, settle: &str) -> Crew {
 }
 
 /// Evidence of both tasks: two figures, the second less trusted; one of little confidence, and one of as
-/// little from the source of the first.
+/// little from the source of the first; and the first as a message.
 fn grounds() -> Grounds {
     let mut same = item("E4", 80, vec![fact("revenue", "100", "EUR")]);
     same.source = item("E1", 80, Vec::new()).source;
+    let mut told = item("E5", 80, vec![fact("revenue", "100", "EUR")]);
+    told.source = Source::Message { from: "find-notes".to_owned(), id: "history#1".to_owned() };
     Grounds {
         items: vec![
             item("E1", 80, vec![fact("revenue", "100", "EUR"), fact("quarter", "2026-Q4", "")]),
             item("E2", 60, vec![fact("revenue", "130", "EUR"), fact("quarter", "2026-Q4", "")]),
             item("E3", 90, vec![fact("revenue", "100", "EUR"), fact("quarter", "2026-Q4", "")]),
             same,
+            told,
         ],
         steps: vec![
             step("S1", "E1", 0.9),
             step("S2", "E2", 0.8),
             step("S3", "E3", 0.2),
             step("S4", "E4", 0.2),
+            step("S5", "E5", 0.2),
         ],
     }
 }
@@ -213,7 +227,7 @@ fn a_worker_sees_its_own_tools_and_collections_and_what_it_is_given() {
     let given = answer.given.join("\n");
     assert!(given.contains("history#1") && given.contains("orders#1"), "{given}");
     assert!(
-        given.contains("{\"input\":\"text\",\"from\":\"orders\",\"value\":\"found\"}"),
+        given.contains(r#"{"input":"text","from":"orders","value":"found","evidence":["E2"]}"#),
         "{given}"
     );
 }
@@ -253,6 +267,70 @@ fn a_task_cannot_cite_what_another_found_unless_it_was_given_it() {
     trip.report("orders", &says("100", "E1"), &["E2"]);
     let again = trip.jobs.iter().find(|job| job.task == "orders").unwrap();
     assert!(again.role.contains("UNKNOWN_EVIDENCE"), "{}", again.role);
+}
+
+#[test]
+fn a_task_can_cite_what_it_was_given_in_words_or_as_an_input() {
+    let mut plan = repeated(&Value::Null);
+    for input in [false, true] {
+        if input {
+            plan["tasks"][1]["inputs"] = json!({ "told": { "from": "history", "place": "" } });
+        }
+        let mut trip = Trip::new(&plan, crew(true, ""));
+        trip.report("history", "It was 100 EUR.", &["E1"]);
+        let given = trip.jobs[0].given.join("\n");
+        assert!(given.contains(r#""evidence":["E1"]"#), "{given}");
+        trip.report("answer", &says("100", "E1"), &[]);
+        assert!(trip.course.is_over(), "{:?}", trip.kept);
+        assert_eq!(trip.course.board().messages().count(), 1, "{:?}", trip.kept);
+    }
+}
+
+#[test]
+fn a_message_is_not_reviewed_by_the_one_that_it_repeats() {
+    let mut trip = Trip::new(&repeated(&revenue()), crew(false, ""));
+    trip.states("history", "100", "E1");
+    trip.report("answer", &says("100", "E5"), &[]);
+    let again = trip.jobs.iter().find(|job| job.task == "answer").unwrap();
+    assert!(again.role.contains("LOW_CONFIDENCE"), "{}", again.role);
+}
+
+#[test]
+fn an_answer_that_lost_is_told_as_disputed() {
+    let mut trip = Trip::new(&repeated(&revenue()), crew(true, ""));
+    trip.states("history", "100", "E1");
+    trip.states("answer", "130", "E2");
+    assert_eq!(trip.hearings.len(), 1, "it is settled, although nothing is built on it");
+    trip.rules(Ok(UPHOLD));
+    assert!(trip.course.is_over());
+    let board = trip.course.board();
+    let told: Vec<String> = board.disputed().map(Ruling::told).collect();
+    assert!(told.len() == 1 && told[0].contains("`judge` ruled: 100 EUR holds"), "{told:?}");
+    // One that agrees with what holds is not.
+    let mut trip = Trip::new(&forecast(), crew(true, ""));
+    trip.states("history", "100", "E1");
+    trip.states("orders", "130", "E2");
+    trip.rules(Ok(UPHOLD));
+    trip.report("answer", "100 EUR", &[]);
+    assert_eq!(trip.course.board().disputed().count(), 0);
+}
+
+#[test]
+fn a_value_out_of_a_report_that_lost_says_so() {
+    let mut plan = forecast();
+    plan["tasks"][2]["inputs"] = json!({
+        "one": { "from": "history", "place": "" }, "two": { "from": "orders", "place": "" },
+    });
+    let mut trip = Trip::new(&plan, crew(true, ""));
+    trip.states("history", "100", "E1");
+    trip.states("orders", "130", "E2");
+    trip.rules(Ok(UPHOLD));
+    let given = &trip.jobs[0].given;
+    let lost: Vec<&String> = given.iter().filter(|one| one.contains("overruled")).collect();
+    assert!(
+        lost.len() == 1 && lost[0].contains(r#""from":"orders""#) && lost[0].contains("orders#1"),
+        "{given:?}"
+    );
 }
 
 #[test]
