@@ -34,6 +34,9 @@ pub struct Config {
     pub tools: usize,
     /// Units of the memory that a question brings, at most; default 8.
     pub recalled: usize,
+    /// Score below which a unit is not brought, 0 to 1; default 0. A small model takes what it is shown for
+    /// the answer.
+    pub relevance: f64,
     /// Calls of one turn that run at once; default 8.
     pub parallel: usize,
     /// Zone in which days begin, as `Asia/Shanghai`; default `UTC`.
@@ -63,6 +66,7 @@ impl Default for Config {
             observation: 1500,
             tools: 12,
             recalled: 8,
+            relevance: 0.0,
             parallel: 8,
             time_zone: "UTC".to_owned(),
             running: 1000,
@@ -94,6 +98,9 @@ impl Config {
         }
         if let Some((key, reason)) = self.cache.wrong() {
             return wrong(key, reason);
+        }
+        if !(0.0..=1.0).contains(&self.relevance) {
+            return wrong("reason.relevance", "must be 0 to 1");
         }
         if self.parallel == 0 {
             return wrong("reason.parallel", "is 0, so that no call could run: give 1 or more");

@@ -100,8 +100,9 @@ impl Drive {
             return Ok((recalled, Vec::new()));
         }
         let hits = match self.hits_again(asking).await? {
-            Ok((record, hits)) => {
+            Ok((record, mut hits)) => {
                 recalled.record = record;
+                hits.hits.retain(|hit| hit.score >= self.inner.config.relevance);
                 hits
             }
             Err(why) => {

@@ -14,7 +14,7 @@ use super::output::{self, Reading};
 use super::state::{Exchange, Thread};
 use super::tools::Toolset;
 use super::{prompt, tongue};
-use crate::evidence::{Draft, Refusal};
+use crate::evidence::{Answer, Draft, Refusal};
 use crate::mask;
 use crate::model::{Failed, Limit, Said};
 
@@ -175,7 +175,11 @@ impl Drive {
                 match judged {
                     // An answer in another language is asked for anew once, and is better than none.
                     Ok(_) if foreign && refused == 0 => vec![tongue::REASON.to_owned()],
-                    Ok(answer) => return Ok(Some(Outcome::Answered(answer))),
+                    // Likewise one with numbers from nowhere, where no tool was asked.
+                    Ok(answer) => match baseless(&answer) {
+                        Some(reason) if refused == 0 && self.called_none(errand) => vec![reason],
+                        _ => return Ok(Some(Outcome::Answered(answer))),
+                    },
                     Err(refusals) => few(&refusals),
                 }
             }
@@ -197,6 +201,28 @@ fn few(refusals: &[Refusal]) -> Vec<String> {
         reasons.push(format!("and {more} more"));
     }
     reasons
+}
+
+impl Drive {
+    /// Whether the model could have called a tool for the question of the run, and called none.
+    fn called_none(&self, errand: &Errand) -> bool {
+        let offered = errand.tools.as_ref().is_none_or(|patterns| !patterns.is_empty());
+        let none = |thread: Option<&Thread>| {
+            thread.is_none_or(|thread| thread.visited.is_empty() && thread.step < errand.steps)
+        };
+        errand.task.is_empty() && offered && self.log.story(|s| s.with(&errand.task, none))
+    }
+}
+
+/// What an answer has that stands in nothing it cites, as a reason against it.
+fn baseless(answer: &Answer) -> Option<String> {
+    let numbers = answer.unsupported.join("`, `");
+    (!numbers.is_empty()).then(|| {
+        format!(
+            "`{numbers}` stands in nothing that you cite: say what the evidence says, call a tool that \
+             can tell, or name it in `missing`"
+        )
+    })
 }
 
 /// What is next, by what has come to be.

@@ -92,6 +92,8 @@ wall = "10m"
 context = 3500
 observation = 700
 recalled = 5
+# What has nothing to do with a question is at .05 to .11 here, what answers one at .18 and more.
+relevance = 0.13
 tools = 6
 TOML
 

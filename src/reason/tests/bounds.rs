@@ -43,8 +43,7 @@ async fn a_model_that_repeats_one_call_is_told_so_and_ends_at_its_steps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_asks_twice_for_what_it_has_is_asked_to_answer_without_tools() {
     let find = || call("parcel.find", json!({"number": "P-7"}));
-    let model =
-        Model::new(vec![find(), find(), find(), last("It is in Lyon [E1]", &["E1"])]).await;
+    let model = Model::new(vec![find(), find(), find(), last("It is in Lyon [E1]", &["E1"])]).await;
     let bench = Bench::new(&model).await;
     let events = bench.ask("Where is parcel P-7?").await;
     assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
