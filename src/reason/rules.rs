@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -26,6 +27,9 @@ use crate::schema;
 pub(super) const TASK: &str = "rule";
 /// Units that a rule counts, at most.
 const COUNTED: usize = 200;
+/// How often the memory is asked again for a count, of which a layer failed, and after which time.
+const AGAIN: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
 /// Reads of one rule that build on each other, at most.
 const ROUNDS: usize = 16;
 
@@ -98,6 +102,7 @@ impl Drive {
     /// Reads what the rule wants until it decides.
     async fn decided(&self, (rule, given): Picked) -> Tried<Draft> {
         let now = Timestamp::now();
+        let id = rule.rule.id.clone();
         let begun = Plan::begin(rule, self.proof().builder(), &given, now);
         let (mut plan, grown) = match begun {
             Ok(begun) => begun,
@@ -112,7 +117,13 @@ impl Drive {
             self.call_all(&reads).await?;
             for read in &reads {
                 let taken = match &read.want {
-                    Want::Memory(want) => self.ask_memory(&mut plan, read, want).await?,
+                    Want::Memory(want) => match self.hits_for(&id, read, want).await? {
+                        Ok(hits) => {
+                            let now = Timestamp::now();
+                            plan.recalled(&read.facts, self.proof().builder(), hits, now)
+                        }
+                        Err(stuck) => Err(stuck),
+                    },
                     Want::Tool { tool, arguments } => {
                         self.call_tool(&mut plan, read, (tool, arguments)).await?
                     }
@@ -148,12 +159,12 @@ impl Drive {
         Ok(())
     }
 
-    async fn ask_memory(
-        &self,
-        plan: &mut Plan,
-        read: &Read,
-        want: &MemoryRead,
-    ) -> Tried<Vec<Grown>> {
+    /// What the memory has for a read. That it does not answer, or not with all, is no answer: a rule that
+    /// counts would take it for nothing.
+    async fn hits_for(&self, rule: &str, read: &Read, want: &MemoryRead) -> Tried<Vec<Found>> {
+        let stuck = |why: String| {
+            Ok(Err(Stuck::Missing { rule: rule.to_owned(), fact: read.facts.join(", "), why }))
+        };
         let filters = want.filter.iter().map(|(field, value)| Filter {
             field: field.clone(),
             compare: Compare::Any,
@@ -174,19 +185,28 @@ impl Drive {
             when: self.when(),
             after: Vec::new(),
         };
-        let hits = match self.hits(asking).await? {
-            Ok((record, hits)) => {
-                self.taints(read, (record, &hits.hits)).await?;
-                let enveloped = |hit| self.inner.contexts.envelops(hit);
-                hits.hits.iter().map(|hit| recall::found(hit, enveloped(hit))).collect()
-            }
-            Err(why) => {
-                tracing::warn!(run = %self.log.run(), why, "the memory does not answer a rule");
-                Vec::new()
+        let mut tries = 0;
+        let (record, hits) = loop {
+            match self.hits(asking.clone()).await? {
+                // Most of what fails is late, and there the next time.
+                Ok((_, hits)) if want.is_count && !hits.failed.is_empty() && tries < AGAIN => {
+                    tries += 1;
+                    self.pause(PAUSE).await?;
+                }
+                Ok(answered) => break answered,
+                Err(why) => return stuck(format!("the memory cannot be asked for it: {why}")),
             }
         };
-        let now = Timestamp::now();
-        Ok(plan.recalled(&read.facts, self.proof().builder(), hits, now))
+        if want.is_count && hits.hits.len() >= COUNTED {
+            return stuck(format!("there are {COUNTED} units or more, which are not counted"));
+        }
+        if let (true, Some((sense, why))) = (want.is_count, hits.failed.first()) {
+            let sense = sense.as_str();
+            return stuck(format!("the memory looked for it in part only, without {sense}: {why}"));
+        }
+        self.taints(read, (record, &hits.hits)).await?;
+        let enveloped = |hit| self.inner.contexts.envelops(hit);
+        Ok(Ok(hits.hits.iter().map(|hit| recall::found(hit, enveloped(hit))).collect()))
     }
 
     /// Keeps what the hits bring along, before anything is called with what they say.

@@ -1,5 +1,7 @@
 //! Whether an answer is supported: what it cites is there, and its decision is what its step gave.
 
+use std::collections::BTreeSet;
+
 use jiff::tz::TimeZone;
 
 use crate::evidence::compare::{self, Operator};
@@ -70,7 +72,7 @@ fn cited(trace: &Trace, answer: &Answer, place: &str, wrong: &mut Vec<Refusal>) 
             wrong.push(Refusal::new(Reason::NotRetrieved, format!("{place}/text"), message));
         }
     }
-    let rests = answer.evidence.iter().any(|label| *label != Label::question());
+    let rests = answer.evidence.iter().any(|label| supports(trace, label));
     match (answer.free, rests) {
         (true, _) if !answer.evidence.is_empty() || answer.decision.is_some() => {
             let message = "an answer without evidence cites none and decides nothing";
@@ -86,6 +88,28 @@ fn cited(trace: &Trace, answer: &Answer, place: &str, wrong: &mut Vec<Refusal>) 
         let message = "the answer has no words";
         wrong.push(Refusal::new(Reason::Form, format!("{place}/text"), message));
     }
+}
+
+/// Whether something was found or worked out that a label leads to: what was asked, now or before, supports
+/// no answer, nor does a step that only brings it or states something from it.
+fn supports(trace: &Trace, label: &Label) -> bool {
+    let (mut open, mut seen) = (vec![label], BTreeSet::new());
+    while let Some(label) = open.pop() {
+        if !seen.insert(label) {
+            continue;
+        }
+        if let Some(item) = trace.item(label) {
+            if !matches!(item.source, Source::Question {} | Source::Earlier { .. }) {
+                return true;
+            }
+        } else if let Some(step) = trace.step(label) {
+            if !matches!(step.operation, None | Some(Operation::Combine(Combine::State))) {
+                return true;
+            }
+            open.extend(step.evidence.iter().chain(&step.premises));
+        }
+    }
+    false
 }
 
 fn decided(

@@ -27,6 +27,23 @@ fn resealed(json: &Json) -> Option<Trace> {
 }
 
 #[test]
+fn what_was_asked_supports_no_answer() {
+    let mut builder = builder("Is the sky green?");
+    let found = memory("0199-c@3", "manuals", "The sky is blue.", Vec::new());
+    let found = builder.found(found, now()).label().clone();
+    let stated = builder.infer(&[label("Q")], "The sky is green.", now()).unwrap().step.id;
+    for cited in [label("Q"), label("S1"), stated] {
+        let evidence = vec![cited.clone()];
+        let draft = Draft { answer: "It is green.".to_owned(), evidence, ..Draft::default() };
+        let refusals = builder.answer(&draft, now()).unwrap_err();
+        assert_eq!(refusals[0].reason, Reason::Unsupported, "{cited}: {refusals:?}");
+    }
+    let draft =
+        Draft { answer: "It is blue.".to_owned(), evidence: vec![found], ..Draft::default() };
+    builder.answer(&draft, now()).unwrap();
+}
+
+#[test]
 fn honest_traces_hold_also_after_they_were_written_and_read() {
     for (name, trace) in made::all() {
         assert_eq!(check(&trace), Vec::new(), "{name}");

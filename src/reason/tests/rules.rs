@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::kit::{Bench, Model, PATIENCE, folder, visitor};
+use super::kit::{Bench, Model, PATIENCE, folder, last, text, visitor};
 use crate::call::Taint;
 use crate::memory::{Draft, Visit};
 use crate::reason::event::Event;
@@ -102,5 +102,54 @@ async fn a_call_with_what_a_rule_read_outside_is_decided_as_such() {
     bench.until(&run, |event| matches!(event, Event::Waiting(_))).await;
     assert!(bench.runs.cancel(&own, &run).await.unwrap());
     assert_eq!(model.count(), 0, "no model was asked");
+    bench.drain().await;
+}
+
+const COUNTS: &str = r#"
+id = "letters.none"
+owner = "tests"
+description = "Whether there are letters about a parcel."
+[when]
+all = [["how many"], ["letters"]]
+[facts.letters]
+from = "memory"
+type = "quantity"
+unit = "cases"
+collection = "letters"
+question = "letters about parcels"
+take = "count"
+[facts.none]
+from = "rule"
+type = "quantity"
+unit = "cases"
+value = "0"
+[decide]
+all = [{ left = "letters", operator = "=", right = "none" }]
+[then]
+decision = "none"
+answer.en = "There are no letters."
+answer.zh = "没有信件。"
+[else]
+decision = "some"
+answer.en = "There are {letters} letters."
+answer.zh = "有 {letters} 封信。"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memory_that_cannot_be_asked_counts_nothing() {
+    let home = folder();
+    let rules = home.path().join("policies/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    std::fs::write(rules.join("none.toml"), COUNTS).unwrap();
+    let model = Model::new(vec![last("I cannot tell.", &[])]).await.always(text("I cannot tell."));
+    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
+    let asked = Asked { question: "How many letters are there?".into(), ..Asked::default() };
+    let events = bench.asks(asked).await;
+    let why = events.iter().find_map(|kept| match &kept.event {
+        Event::Rejected(one) if one.what == "rule" => Some(one.reasons.join("; ")),
+        _ => None,
+    });
+    let why = why.unwrap_or_else(|| panic!("the rule decided: {events:#?}"));
+    assert!(why.contains("needs `letters`: the memory cannot be asked for it"), "{why}");
     bench.drain().await;
 }
