@@ -35,6 +35,11 @@ pub fn claim(path: &Path) -> Result<File, Unclaimed> {
     }
     match private().create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+        // The mode of a file would close a folder to everybody.
+        Ok(_) | Err(_) if !fs::metadata(path)?.is_file() => {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is there and is no file");
+            return Err(error.into());
+        }
         Ok(_) | Err(_) => fs::set_permissions(path, Permissions::from_mode(0o600))?,
     }
     Ok(lock)

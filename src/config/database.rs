@@ -112,4 +112,17 @@ mod tests {
         let refused = database(&home.path().join("text"), &FORM).unwrap_err();
         assert!(refused.ends_with(": move the file away"), "{refused}");
     }
+
+    #[test]
+    fn a_folder_is_refused_and_stays_as_it_is() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("runs.db");
+        std::fs::create_dir(&folder).unwrap();
+        let mode = || std::fs::metadata(&folder).unwrap().permissions().mode();
+        let before = mode();
+        let why = database(&folder, &FORM).unwrap_err();
+        assert!(why.contains("is no file"), "{why}");
+        assert_eq!(mode(), before);
+    }
 }
