@@ -6,6 +6,7 @@ mod digits;
 mod numeral;
 mod several;
 
+pub(super) use date::parts;
 pub(super) use numeral::is_size;
 
 use jiff::Timestamp;
