@@ -15,8 +15,8 @@ use super::read;
 use super::refusal::{Reason, Refusal};
 use super::schema::{item_digest, seal};
 use super::trace::{
-    Combine, FOLLOW_UPS, Fact, Found, Item, Label, Operand, Operation, Source, Step, StepKind,
-    Summary, Trace, VERSION,
+    Answer, Combine, FOLLOW_UPS, Fact, Found, Item, Label, Operand, Operation, Partial, Source,
+    Step, StepKind, Summary, Trace, VERSION,
 };
 use super::value::Value;
 
@@ -186,6 +186,42 @@ impl Builder {
         }
     }
 
+    /// Adds evidence whose step was lost, under the label that it had: with the number that its step must
+    /// have had. `None` where it is there.
+    pub fn put_back(&mut self, item: Item, at: Timestamp) -> Option<Step> {
+        if self.trace.item(&item.id).is_some() {
+            return None;
+        }
+        let number = item.id.number();
+        let steps = &self.trace.steps;
+        let is_before = |step: &&Step| {
+            let brought = step.evidence.first().filter(|_| step.operation.is_none());
+            brought.is_some_and(|one| one.number() < number)
+        };
+        let before = steps.iter().filter(is_before).map(|step| step.id.number()).max();
+        let from = before.unwrap_or_default() + 1;
+        let taken = |one: &usize| steps.iter().any(|step| step.id.number() == *one);
+        let step = (from..).find(|one| !taken(one)).unwrap_or(from);
+        let next = steps.iter().find(|one| one.id.number() > step);
+        let last = steps.iter().rfind(|one| one.id.number() < step);
+        let at = next.map_or(at, |next| at.min(next.at));
+        let at = last.map_or(at, |last| at.max(last.at));
+        let step = bringing(&item, (Label::numbered('S', step), at), &self.trace);
+        self.again(Grown { item: Some(item), step: step.clone() });
+        Some(step)
+    }
+
+    /// Ends the trace with what its run came to; what is refused in it is named, and left in it.
+    pub fn ended(
+        mut self,
+        answer: Option<Answer>,
+        partial: Option<Partial>,
+    ) -> (Trace, Vec<Refusal>) {
+        (self.trace.answer, self.trace.partial) = (answer, partial);
+        let wrong = check::steps(&self.trace);
+        (self.finish(), wrong)
+    }
+
     /// Adds evidence: of the memory, a rule or another agent, or the reply of a tool. Equal evidence of
     /// one source keeps the label that it has.
     pub fn found(&mut self, found: Found, at: Timestamp) -> Grown {
@@ -224,20 +260,7 @@ impl Builder {
             digest: String::new(),
         };
         item.digest = item_digest(&item);
-        let kind = check::kind_of(&item.source);
-        let confidence = confidence::of_item(&item, self.trace.as_of, &self.trace.constants);
-        let step = Step {
-            id: self.next_step(),
-            kind,
-            evidence: vec![item.id.clone()],
-            premises: Vec::new(),
-            operation: None,
-            operands: Vec::new(),
-            result: None,
-            confidence,
-            at: self.not_before(at),
-            text: brings(&item),
-        };
+        let step = bringing(&item, (self.next_step(), self.not_before(at)), &self.trace);
         self.trace.evidence.push(item.clone());
         self.trace.steps.push(step.clone());
         Grown { item: Some(item), step }
@@ -284,8 +307,7 @@ impl Builder {
             at: self.not_before(at),
             text: compared.why,
         };
-        self.trace.steps.push(step.clone());
-        Ok(Grown { item: None, step })
+        Ok(Grown { item: None, step: self.concluded(step) })
     }
 
     /// Adds what a model concludes from evidence and steps that are there. The code vouches for the
@@ -351,8 +373,22 @@ impl Builder {
             at: self.not_before(at),
             text,
         };
+        Grown { item: None, step: self.concluded(step) }
+    }
+
+    /// A step that compares or concludes; one that is there already keeps its label, as after a restart.
+    fn concluded(&mut self, step: Step) -> Step {
+        let Step { id: _, at: _, operation, evidence, premises, operands, .. } = &step;
+        let known = self.trace.steps.iter().find(|one| {
+            (&one.operation, &one.evidence) == (operation, evidence)
+                && (&one.premises, &one.operands) == (premises, operands)
+                && one.text == step.text
+        });
+        if let Some(known) = known {
+            return known.clone();
+        }
         self.trace.steps.push(step.clone());
-        Grown { item: None, step }
+        step
     }
 
     /// Ends the trace: it has its seal from then on.
@@ -369,6 +405,22 @@ impl Builder {
     /// Clocks can be set back; steps stay in order.
     fn not_before(&self, at: Timestamp) -> Timestamp {
         self.trace.steps.last().map_or(at, |step| step.at.max(at))
+    }
+}
+
+/// The step that brings evidence.
+fn bringing(item: &Item, (id, at): (Label, Timestamp), trace: &Trace) -> Step {
+    Step {
+        id,
+        kind: check::kind_of(&item.source),
+        evidence: vec![item.id.clone()],
+        premises: Vec::new(),
+        operation: None,
+        operands: Vec::new(),
+        result: None,
+        confidence: confidence::of_item(item, trace.as_of, &trace.constants),
+        at,
+        text: brings(item),
     }
 }
 

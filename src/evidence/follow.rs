@@ -1,21 +1,23 @@
 //! Questions that change one value of an earlier one ("and if it were 8,000?"): the question and the
 //! summaries of earlier turns in, what is to be decided again out. The earlier answer plays no part.
 
+mod again;
+mod only;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::builder::{Builder, Grown, Pick};
 use super::check::evidence_of;
-use super::compare::Operator;
 use super::read::{self, Expect, Type, Unread};
-use super::refusal::Refusal;
 use super::rule::{self, Loaded, Origin, Rules};
 use super::scan::{self, Spot};
-use super::trace::{FOLLOW_UPS, Found, Item, Label, Operand, Operation, Source, Summary, Trace};
+use super::trace::{FOLLOW_UPS, Item, Operand, Operation, Source, Step, Summary, Trace};
 use super::value::Value;
+
+pub use again::Again;
 
 /// Longest question that can be one, in characters: a longer one says all of it itself.
 const LONG: usize = 120;
@@ -48,21 +50,6 @@ pub struct Given {
     pub run: Option<String>,
 }
 
-/// A comparison with one side changed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Again {
-    /// How.
-    pub operator: Operator,
-    /// Whether the left side is the changed one.
-    pub is_left: bool,
-    /// Its new value.
-    pub given: Given,
-    /// The other side, as it was.
-    pub other: Operand,
-    /// The evidence of the other side.
-    pub evidence: Vec<Item>,
-}
-
 /// Why a question cannot be taken as a follow-up, though it reads like one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfollowed {
@@ -77,6 +64,22 @@ pub enum Unfollowed {
     /// The value cannot be read.
     #[error(transparent)]
     Unread(#[from] Unread),
+    /// It says more than what changes.
+    #[error(
+        "it reads like one that changes a value of an earlier question, but says more, `{words}`: ask the whole question, or change the value only"
+    )]
+    More {
+        /// What it says beside.
+        words: String,
+    },
+    /// It is asked for another date than it names.
+    #[error("it names {named}, and is asked for {asked}: name one date")]
+    Dates {
+        /// The date in its words.
+        named: Timestamp,
+        /// The date that it is asked for.
+        asked: Timestamp,
+    },
     /// The rule is gone, or not in force.
     #[error("rule `{rule}`, which decided before, is not in force at {at}: ask the whole question")]
     Gone {
@@ -87,15 +90,17 @@ pub enum Unfollowed {
     },
 }
 
-/// Takes a question as a follow-up of the latest summary that it fits; `None` where it reads like none.
+/// Takes a question as a follow-up of the latest summary that it fits; `None` where it reads like none, or
+/// is by itself one for another rule. `asked` is the instant that the caller names; without it the question
+/// or the earlier one does.
 ///
 /// # Errors
 /// [`Unfollowed`], where it reads like one, but what it changes is not certain.
 pub fn follow_up(
     question: &str,
     earlier: &[Summary],
-    rules: &Rules,
-    zone: &TimeZone,
+    (rules, zone): (&Rules, &TimeZone),
+    asked: Option<Timestamp>,
 ) -> Result<Option<FollowUp>, Unfollowed> {
     if !reads_like_one(question) {
         return Ok(None);
@@ -103,17 +108,61 @@ pub fn follow_up(
     let text = read::normal(question);
     let spots = scan::scan(&text, &Expect::default(), zone);
     for summary in earlier.iter().take(FOLLOW_UPS) {
-        let found = match summary.decision.as_ref().and_then(|one| one.rule.as_deref()) {
-            Some(id) => by_rule((&text, &spots), summary, (id, rules), zone)?,
-            None => by_comparison((&text, &spots), summary)?,
+        let own = summary.decision.as_ref().and_then(|one| one.rule.as_deref());
+        let picked = rules.pick(question, asked.unwrap_or(summary.as_of));
+        if !picked.is_ok_and(|one| one.is_none_or(|one| Some(one.rule.id.as_str()) == own)) {
+            return Ok(None);
+        }
+        let found = match own {
+            Some(id) => by_rule((&text, &spots), summary, (id, rules), (zone, asked))?,
+            None => {
+                let again = again::by_comparison((&text, &spots), summary, asked)?;
+                again.map(|again| FollowUp::Comparison(Box::new(again)))
+            }
         };
-        if found.is_some() {
-            return Ok(found);
+        if let Some(found) = found {
+            let beside = found.beside((&text, &spots), summary);
+            return match beside.is_empty() {
+                true => Ok(Some(found)),
+                false => Err(Unfollowed::More { words: beside.join(" ") }),
+            };
         }
     }
     match spots.into_iter().find_map(|spot| spot.found.err()) {
         Some(unread) if !earlier.is_empty() => Err(unread.into()),
         _ => Ok(None),
+    }
+}
+
+impl FollowUp {
+    /// The words of a question that are neither what it changes nor in the earlier question or the rule.
+    fn beside(&self, (text, spots): (&str, &[Spot]), summary: &Summary) -> Vec<String> {
+        let mut rest = String::new();
+        let mut end = 0;
+        for spot in spots {
+            rest.push_str(text.get(end..spot.start).unwrap_or_default());
+            rest.push(' ');
+            end = spot.end;
+        }
+        rest.push_str(text.get(end..).unwrap_or_default());
+        let mut known = vec![summary.question.clone()];
+        match self {
+            Self::Rule { rule, given, .. } => {
+                for given in given.values().filter(|one| one.run.is_none()) {
+                    rest = rest.replace(&given.spelled, " ");
+                }
+                known.push(rule.rule.description.clone());
+                known.extend(rule.rule.facts.keys().map(|name| name.replace('_', " ")));
+                known.extend(rule.rule.when.all.iter().flatten().cloned());
+            }
+            Self::Comparison(again) => known.push(again.other.spelled.clone()),
+        }
+        // What was changed before stands in the questions before.
+        let earlier =
+            |item: &&Item| matches!(item.source, Source::Earlier { .. } | Source::Question {});
+        known.extend(summary.evidence.iter().filter(earlier).map(|item| item.text.clone()));
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        only::beside(&rest, &known)
     }
 }
 
@@ -233,7 +282,7 @@ fn by_rule(
     (text, spots): (&str, &[Spot]),
     summary: &Summary,
     (id, rules): (&str, &Rules),
-    zone: &TimeZone,
+    (zone, wanted): (&TimeZone, Option<Timestamp>),
 ) -> Result<Option<FollowUp>, Unfollowed> {
     let gone = |at| Unfollowed::Gone { rule: id.to_owned(), at };
     let Some(loaded) = rules.get(id, summary.as_of) else {
@@ -265,7 +314,11 @@ fn by_rule(
     if changed.is_empty() && date.is_none() {
         return Ok(None);
     }
-    let as_of = date.unwrap_or(summary.as_of);
+    let on = |at: Timestamp| at.to_zoned_datetime(zone.clone()).date();
+    if let Some((named, asked)) = date.zip(wanted).filter(|(one, two)| on(*one) != on(*two)) {
+        return Err(Unfollowed::Dates { named, asked });
+    }
+    let as_of = wanted.or(date).unwrap_or(summary.as_of);
     let loaded = rules.get(id, as_of).ok_or_else(|| gone(as_of))?;
     let mut given = kept(loaded, summary, zone);
     given.extend(changed);
@@ -307,81 +360,12 @@ fn kept(loaded: &Loaded, summary: &Summary, zone: &TimeZone) -> BTreeMap<String,
     found.collect()
 }
 
-fn by_comparison(at: (&str, &[Spot]), summary: &Summary) -> Result<Option<FollowUp>, Unfollowed> {
-    let (Some(operator), [left, right]) = (summary.operator, summary.operands.as_slice()) else {
-        return Ok(None);
-    };
-    let asked: Vec<&Operand> =
-        [left, right].into_iter().filter(|one| asked_in(summary, one).is_some()).collect();
-    let mut changes = changes(at, &asked)?;
-    let Some(change) = changes.pop() else { return Ok(None) };
-    if let Some(other) = changes.pop() {
-        let value = format!("{}, {}", other.spelled, change.spelled);
-        return Err(Unfollowed::Several { value, names: "one side only".to_owned() });
-    }
-    let is_left = std::ptr::eq(change.operand, left);
-    let other = if is_left { right } else { left };
-    let labels = evidence_of(std::slice::from_ref(other));
-    let evidence =
-        summary.evidence.iter().filter(|item| labels.contains(&item.id)).cloned().collect();
-    let given = Given { spelled: change.spelled, unit: change.unit, run: None };
-    let again = Again { operator, is_left, given, other: other.clone(), evidence };
-    Ok(Some(FollowUp::Comparison(Box::new(again))))
-}
-
-impl Again {
-    /// Makes the comparison again: the evidence of the other side is brought into the new trace, and what
-    /// does not hold any more is refused there.
-    ///
-    /// # Errors
-    /// Where the evidence does not state the values, does not hold, or they cannot be compared.
-    pub fn compare(&self, builder: &mut Builder, at: Timestamp) -> Result<Vec<Grown>, Refusal> {
-        let mut grown = Vec::new();
-        let mut label = Label::question();
-        for item in &self.evidence {
-            let found = match &item.source {
-                Source::Question {} => continue,
-                _ => Found::from(item.clone()),
-            };
-            let one = builder.found(found, at);
-            if Some(&item.id) == self.other.evidence.as_ref() {
-                label = one.label().clone();
-            }
-            grown.push(one);
-        }
-        let changed = Pick {
-            unit: self.given.unit.clone(),
-            ..Pick::new(&Label::question(), &self.given.spelled)
-        };
-        let told = self.other.fact.as_ref().unwrap_or(&self.other.spelled);
-        let other = Pick { unit: self.other.unit.clone(), ..Pick::new(&label, told) };
-        let (left, right) = if self.is_left { (changed, other) } else { (other, changed) };
-        grown.push(builder.compare(&left, self.operator, &right, at)?);
-        Ok(grown)
-    }
-}
-
-impl From<Item> for Found {
-    fn from(item: Item) -> Self {
-        Self {
-            source: item.source,
-            text: item.text,
-            facts: item.facts,
-            valid_from: item.valid_from,
-            valid_to: item.valid_to,
-            trust: item.trust,
-            score: item.score,
-            untrusted: item.untrusted,
-        }
-    }
-}
-
 /// The summaries for the next turn: that of this one, where it was answered, then those that it got; at
 /// most three.
 pub fn summaries(trace: &Trace) -> Vec<Summary> {
     let own = trace.answer.as_ref().map(|answer| {
         let decision = answer.decision.clone();
-        let comparing = |step: &&super::trace::Step| !step.operands.is_empty();
+        let comparing = |step: &&Step| !step.operands.is_empty();
         let step = match &decision {
             Some(decision) => trace.step(&decision.step),
             None => trace.steps.iter().rev().find(comparing),

@@ -6,6 +6,7 @@ mod digits;
 mod numeral;
 mod several;
 
+pub(super) use date::parts;
 pub(super) use numeral::is_size;
 
 use jiff::Timestamp;
@@ -125,11 +126,15 @@ pub enum Unread {
 /// What stands at the beginning of a text: the value or why it is none, and its bytes.
 pub(super) type Lead = (Result<Value, Unread>, usize);
 
-/// A text in the form in which it is read: full-width signs as plain ones, one minus sign.
+/// A text in the form in which it is read: full-width signs as plain ones, one minus sign, one dot
+/// between units.
 pub(super) fn normal(text: &str) -> String {
-    text.nfkc()
-        .map(|c| if matches!(c, '\u{2212}' | '\u{2010}' | '\u{2011}') { '-' } else { c })
-        .collect()
+    let plain = |c: char| match c {
+        '\u{2212}' | '\u{2010}' | '\u{2011}' => '-',
+        '\u{22c5}' | '\u{2219}' | '\u{2022}' => '·',
+        c => c,
+    };
+    text.nfkc().map(plain).collect()
 }
 
 /// Reads one value.
@@ -271,13 +276,46 @@ fn behind(text: &str, end: usize, wanted: &str) -> (After, usize) {
     let Some(name) = name_at(rest, spaces > 0) else { return (After::Nothing, 0) };
     let length = spaces + name.len();
     let beyond = rest.get(name.len()..).unwrap_or_default();
-    let is_per = beyond.strip_prefix('/').is_some_and(|per| per.starts_with(char::is_alphabetic));
-    match (is_per, unit::currency(name, wanted), unit::find(name)) {
-        (true, ..) => (After::Unknown, length + 1),
+    match (goes_on(beyond), unit::currency(name, wanted), unit::find(name)) {
+        (Some(more), ..) => (After::Unknown, length + more),
         (_, Some(code), _) => (After::Money(code), length),
         (_, None, Some(unit)) => (After::Unit(unit.symbol), length),
         (_, None, None) => (After::Nothing, 0),
     }
+}
+
+/// How many bytes a unit goes on with behind a name that is in the table: `/kg`, ` per kg`, `·m2`, `^3`,
+/// `-1`, `每公斤`. Then it is another unit, and not that of the name.
+fn goes_on(beyond: &str) -> Option<usize> {
+    let word = |skip: usize| {
+        let rest = beyond.get(skip..).unwrap_or_default();
+        let spaces = rest.len() - rest.trim_start_matches(' ').len();
+        let rest = rest.trim_start_matches(' ');
+        let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        (end > 0).then_some(skip + spaces + end)
+    };
+    let first = beyond.chars().next()?;
+    let rest = beyond.get(first.len_utf8()..).unwrap_or_default();
+    let next = rest.chars().next();
+    let is_so = match first {
+        '/' => next.is_some_and(char::is_alphanumeric),
+        '·' | '*' | '×' => next.is_some_and(char::is_alphabetic),
+        '^' => next.is_some_and(|c| c.is_ascii_digit() || c == '-'),
+        // A power such as `s-1`, not a span such as `5 kg-10 kg`.
+        '-' => {
+            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let end = rest.get(digits..).and_then(|rest| rest.chars().next());
+            digits == 1 && !end.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | ',' | ' '))
+        }
+        '每' => next.is_some(),
+        ' ' => {
+            let per = beyond.trim_start_matches(' ');
+            return per.strip_prefix("per ").and_then(|_| word(beyond.len() - per.len() + 4));
+        }
+        _ => false,
+    };
+    let length = first.len_utf8();
+    is_so.then(|| word(length).unwrap_or(length))
 }
 
 fn percent(rest: &str) -> Option<usize> {
@@ -297,7 +335,7 @@ fn name_at(rest: &str, apart: bool) -> Option<&'static str> {
     const WORDS: [&str; 4] = ["in", "A", "li", "mu"];
     let fits = |name: &&'static str| {
         let Some(start) = rest.get(..name.len()) else { return false };
-        let same = start == *name || (name.len() > 2 && start.eq_ignore_ascii_case(name));
+        let same = unit::same(start, name);
         let ends =
             !name.ends_with(|c: char| c.is_ascii_alphanumeric()) || is_edge(rest.get(name.len()..));
         let alone = apart && WORDS.contains(name) && rest.len() > name.len();
@@ -310,9 +348,7 @@ fn name_at(rest: &str, apart: bool) -> Option<&'static str> {
 fn sign(text: &str, wanted: &str) -> Option<(&'static str, usize)> {
     let fits = |name: &&'static str| {
         let start = text.get(..name.len());
-        let same = start.is_some_and(|start| {
-            start == *name || (name.len() > 2 && start.eq_ignore_ascii_case(name))
-        });
+        let same = start.is_some_and(|start| unit::same(start, name));
         let rest = text.get(name.len()..).unwrap_or_default().trim_start_matches(' ');
         let is_word = matches!(*name, "块" | "圆" | "元");
         same && !is_word && rest.starts_with(|c: char| c.is_ascii_digit() || numeral::starts(c))

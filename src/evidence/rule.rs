@@ -20,7 +20,7 @@ use super::compare::Operator;
 use super::derive::How;
 use super::read::Type;
 
-pub(super) use fact::{can_be, in_question};
+pub(super) use fact::{Untaken, can_be, in_question, is_chinese, plain_text, taken, told};
 pub use pick::Unfit;
 pub(super) use plan::COUNT;
 pub use plan::{Decided, MemoryRead, Plan, Read, Stuck, Want};

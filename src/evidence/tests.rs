@@ -8,3 +8,4 @@ mod made;
 mod reads;
 mod rules;
 mod shape;
+mod tampered;

@@ -60,12 +60,12 @@ impl Drive {
         let (code, told, step) = match compared {
             Ok(grown) => {
                 let step = grown.step.clone();
-                drop(self.proof().fresh(vec![grown]));
+                let fresh = self.proof().fresh(vec![grown]);
                 let told = json!({
                     "evidence": step.id, "status": "success",
                     "data": { "holds": holds(&step), "text": step.text },
                 });
-                (String::new(), told, Some(step))
+                (String::new(), told, fresh.into_iter().next().map(|one| one.step))
             }
             Err((code, why)) => (code.to_owned(), refused(code, &why), None),
         };

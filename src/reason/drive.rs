@@ -13,9 +13,9 @@ use super::event::{Answered, Event, Failure, Partial, Route, Routed, Spent};
 use super::going::Going;
 use super::log::Log;
 use super::proof::Proof;
-use super::{Error, Inner, Visitor, life};
+use super::{Error, Inner, Visitor, life, rules};
 use crate::call::Taint;
-use crate::model::{self, Budget, Money, Purse};
+use crate::model::{self, Budget, Money, Purse, Role};
 use crate::{evidence, mask};
 
 /// Why an executor stops although its run has not ended.
@@ -166,14 +166,24 @@ impl Drive {
         }
         let outcome = match routed.route {
             Route::Rule => Box::pin(self.by_rule(&routed.rule)).await?,
+            Route::Comparison => Box::pin(self.by_comparison()).await?,
             Route::Plan => Box::pin(self.by_plan()).await?,
-            _ => Box::pin(self.work(&self.errand(&routed))).await?,
+            _ => match self.nobody(&agent) {
+                Some(why) => self.at_limit(rules::TASK, "", &why),
+                None => Box::pin(self.work(&self.errand(&routed))).await?,
+            },
         };
         let ended = self.ended(outcome);
         if let Some(slot) = &slot {
             self.keep_answer(slot, &ended);
         }
         Ok(ended)
+    }
+
+    /// Why a question that reads like one for a rule is decided by none, where no model answers it either.
+    fn nobody(&self, agent: &str) -> Option<String> {
+        let able = !agent.is_empty() || self.inner.models.serves(Role::Reasoner);
+        if able { None } else { self.decider().err() }
     }
 
     /// The whole question as an errand.

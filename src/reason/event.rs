@@ -138,6 +138,8 @@ pub enum Route {
     Loop,
     /// A declared rule.
     Rule,
+    /// The comparison of an earlier question, made again.
+    Comparison,
     /// A plan of several agents.
     Plan,
     /// The answer to an equal question.

@@ -14,6 +14,8 @@ use crate::evidence::{Answer, Decision, Operand, Summary};
 const EARLIER: usize = 3;
 /// Longest question of an earlier run in a prompt, in characters.
 const QUESTION: usize = 300;
+/// Longest value of an earlier comparison in a prompt, in characters.
+const VALUE: usize = 60;
 
 impl Inner {
     /// The summaries of the runs that a run follows up, latest first.
@@ -32,20 +34,27 @@ impl Inner {
         }
     }
 
-    /// What a run left. That it is of the same caller was checked when the one after it began.
+    /// What a run left; where it ended without an answer, what the runs before it left for it. That they are
+    /// of the same caller was checked when the one after each began.
     pub(super) async fn left_by(&self, run: &RunId) -> Vec<Summary> {
-        let events = match self.store.whole(run).await {
-            Ok(events) => events,
-            Err(error) => {
-                tracing::warn!(%run, %error, "what an earlier run left cannot be read");
-                return Vec::new();
+        let mut previous = Some(run.clone());
+        for _ in 0..EARLIER {
+            let Some(run) = previous.take() else { break };
+            let events = match self.store.whole(&run).await {
+                Ok(events) => events,
+                Err(error) => {
+                    tracing::warn!(%run, %error, "what an earlier run left cannot be read");
+                    return Vec::new();
+                }
+            };
+            if let Some(Kept { event: Event::Started(started), .. }) = events.first() {
+                previous.clone_from(&started.previous);
             }
-        };
-        let last = events.into_iter().next_back().map(|kept| kept.event);
-        match last {
-            Some(Event::Answer(answered)) => answered.follow_ups,
-            _ => Vec::new(),
+            if let Some(Event::Answer(answered)) = events.into_iter().next_back().map(|k| k.event) {
+                return answered.follow_ups;
+            }
         }
+        Vec::new()
     }
 }
 
@@ -127,5 +136,8 @@ fn spelled(operand: &Operand) -> String {
     } else {
         operand.spelled.clone()
     };
+    // It can come from outside: a value in one line, and nothing that reads like a text.
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let value: String = value.chars().take(VALUE).collect();
     if operand.name.is_empty() { value } else { format!("{} = {value}", operand.name) }
 }

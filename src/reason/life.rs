@@ -188,16 +188,17 @@ impl Inner {
         }
     }
 
-    /// The question with the date of the one that it follows up by a rule, where it names no other: a dated
-    /// rule is taken as it was then.
+    /// The question with the date of the one that it follows up, where it names no other: a dated rule is
+    /// taken as it was then, and so is what was compared.
     async fn dated(&self, asked: Asked) -> Asked {
         let Some(previous) = asked.previous.as_ref().filter(|_| asked.as_of.is_empty()) else {
             return asked;
         };
         let (earlier, rules) = (self.left_by(previous).await, self.rules.load_full());
         let zone = TimeZone::get(&self.config.time_zone).unwrap_or(TimeZone::UTC);
-        let as_of = match follow_up(&asked.question, &earlier, &rules, &zone) {
+        let as_of = match follow_up(&asked.question, &earlier, (&rules, &zone), None) {
             Ok(Some(FollowUp::Rule { as_of, .. })) => as_of.to_string(),
+            Ok(Some(FollowUp::Comparison(again))) => again.as_of.to_string(),
             _ => String::new(),
         };
         Asked { as_of, ..asked }

@@ -68,7 +68,7 @@ impl Proof {
                 let brought = step.operation.is_none().then(|| step.evidence.first()).flatten();
                 let at =
                     brought.and_then(|label| self.loose.iter().position(|item| item.id == *label));
-                let item = at.map(|at| self.loose.swap_remove(at));
+                let item = at.map(|at| self.loose.remove(at));
                 self.told.insert(step.id.clone());
                 self.builder.again(Grown { item, step: (**step).clone() });
             }
@@ -80,12 +80,29 @@ impl Proof {
         }
     }
 
-    /// The steps of evidence that has none, as the daemon ended before it was kept.
+    /// The steps of evidence that has none, as the daemon ended before it was kept. It keeps the labels that
+    /// a model was told.
     pub(super) fn mend(&mut self, at: Timestamp) -> Vec<Step> {
-        let known = |item: &Item| self.builder.trace().item(&item.id).is_none();
-        let loose: Vec<Item> =
-            std::mem::take(&mut self.loose).into_iter().filter(|item| known(item)).collect();
-        loose.into_iter().filter_map(|item| self.found(Found::from(item), at).1).collect()
+        let loose = std::mem::take(&mut self.loose);
+        let steps = loose.into_iter().filter_map(|item| self.builder.put_back(item, at));
+        let steps: Vec<Step> = steps.collect();
+        self.told.extend(steps.iter().map(|step| step.id.clone()));
+        steps
+    }
+
+    /// What is there and in no event yet; the question never is.
+    pub(super) fn untold(&mut self) -> Vec<Grown> {
+        let trace = self.builder.trace();
+        let item = |step: &Step| match step.operation {
+            None => step.evidence.first().and_then(|label| trace.item(label)).cloned(),
+            Some(_) => None,
+        };
+        let all = trace.steps.iter().map(|step| Grown { item: item(step), step: step.clone() });
+        let is_asked = |one: &Grown| one.label() == &Label::question();
+        let new: Vec<Grown> =
+            all.filter(|one| !is_asked(one) && !self.told.contains(&one.step.id)).collect();
+        self.told.extend(new.iter().map(|one| one.step.id.clone()));
+        new
     }
 
     /// Adds evidence; its item, and its step where that is new.
@@ -140,15 +157,11 @@ impl Proof {
     /// The whole trace, sealed.
     pub(super) fn into_trace(self) -> Trace {
         let Self { builder, partial, answer, .. } = self;
-        let mut trace = builder.trace().clone();
-        (trace.partial, trace.answer) = (partial, answer);
-        match Builder::resume(trace) {
-            Ok(whole) => whole.finish(),
-            Err(refusals) => {
-                tracing::error!(run = builder.trace().run, ?refusals, "a trace does not hold");
-                builder.finish()
-            }
+        let (whole, refusals) = builder.ended(answer, partial);
+        if !refusals.is_empty() {
+            tracing::error!(run = whole.run, ?refusals, "a trace does not hold");
         }
+        whole
     }
 }
 

@@ -210,12 +210,7 @@ pub(super) fn found(hit: &Recollection, untrusted: bool) -> Found {
     let text = text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default().to_owned();
     let mut facts: Vec<Fact> = Vec::new();
     for fact in &draft.facts {
-        facts.push(Fact {
-            name: format!("{}.{}", fact.entity, fact.attribute),
-            value: fact.value.clone(),
-            unit: fact.unit.clone(),
-            pointer: String::new(),
-        });
+        facts.push(Fact::of_unit(&fact.entity, &fact.attribute, &fact.value, &fact.unit));
     }
     let metadata = observe::facts(&Value::Object(draft.metadata.clone()));
     facts.extend(

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::drive::{Drive, Halt};
 use super::event::{Route, Routed, Spent};
+use super::rules::Decider;
 use crate::model::{Prompt, Role, Said, Turn, Who};
 use crate::{mask, schema};
 
@@ -41,9 +42,19 @@ impl Drive {
             let why = "it was put to an orchestrator, which makes a plan".to_owned();
             return Ok(Routed { route: Route::Plan, why, ..Routed::default() });
         }
-        if let Some(rule) = self.rule_for() {
-            let why = "a declared rule is for this question".to_owned();
-            return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
+        match self.decider() {
+            Ok(Some(Decider::Rule(rule, _))) => {
+                let why = "a declared rule is for this question".to_owned();
+                let rule = rule.rule.id.clone();
+                return Ok(Routed { route: Route::Rule, rule, why, ..Routed::default() });
+            }
+            Ok(Some(Decider::Again(_))) => {
+                let why = "it changes a value of an earlier comparison, which code makes again";
+                let (route, why) = (Route::Comparison, why.to_owned());
+                return Ok(Routed { route, why, ..Routed::default() });
+            }
+            Ok(None) => {}
+            Err(why) => self.unfit(&why).await?,
         }
         let agent = self.log.story(|story| story.started.agent.clone());
         if !agent.is_empty() {

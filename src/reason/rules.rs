@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 
 use super::drive::{Drive, Halt};
 use super::errand::{Errand, Outcome};
-use super::event::{Event, Observation, Recalled, Rejected, Route, Routed, Thought, Wanted};
+use super::event::{Event, Kept, Observation, Recalled, Rejected, Route, Routed, Thought, Wanted};
 use super::recall;
 use super::state::Exchange;
 use crate::call::Taint;
 use crate::evidence::{
-    Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read, Source, Stuck,
-    Want, follow_up,
+    Again, Answer, Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read,
+    Source, Stuck, Want, follow_up,
 };
 use crate::memory::{Asking, Compare, Filter, Question, Recollection};
 use crate::model::Role;
@@ -33,82 +33,127 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Reads of one rule that build on each other, at most.
 const ROUNDS: usize = 16;
 
-/// A rule for a question, with what an earlier question gives it.
-type Picked = (Arc<LoadedRule>, BTreeMap<String, Given>);
+/// What decides a question without a model.
+#[derive(Debug)]
+pub(super) enum Decider {
+    /// A rule, with what an earlier question gives it.
+    Rule(Arc<LoadedRule>, BTreeMap<String, Given>),
+    /// The comparison of an earlier question, made again.
+    Again(Box<Again>),
+}
 
 /// What a rule came to.
 type Tried<T> = Result<Result<T, Stuck>, Halt>;
 
 impl Drive {
-    /// The id of the rule that decides the question; `None` where none does.
-    pub(super) fn rule_for(&self) -> Option<String> {
-        self.picked().map(|(rule, _)| rule.rule.id.clone())
-    }
-
-    fn picked(&self) -> Option<Picked> {
+    /// What decides the question without a model; `None` where it reads like no question for that.
+    ///
+    /// # Errors
+    /// Why nothing does, although it reads like one.
+    pub(super) fn decider(&self) -> Result<Option<Decider>, String> {
+        let is_dated = self.log.story(|story| !story.started.as_of.is_empty());
         let rules = self.inner.rules.load_full();
         let proof = self.proof();
         let (trace, zone) = (proof.trace(), proof.zone());
-        let unfit = |why: &dyn std::fmt::Display| {
-            tracing::debug!(run = trace.run, %why, "no rule decides");
-        };
+        let asked = is_dated.then_some(trace.as_of);
+        let mut why = None;
         if !self.earlier.is_empty() {
-            match follow_up(&trace.question, &self.earlier, &rules, zone) {
-                Ok(Some(FollowUp::Rule { rule, given, .. })) => return Some((rule, given)),
-                Ok(_) => {}
-                Err(why) => unfit(&why),
+            match follow_up(&trace.question, &self.earlier, (&rules, zone), asked) {
+                Ok(Some(FollowUp::Rule { rule, given, .. })) => {
+                    return Ok(Some(Decider::Rule(rule, given)));
+                }
+                Ok(Some(FollowUp::Comparison(again))) => return Ok(Some(Decider::Again(again))),
+                Ok(None) => {}
+                Err(unfollowed) => why = Some(unfollowed.to_string()),
             }
         }
         match rules.pick(&trace.question, trace.as_of) {
-            Ok(rule) => rule.map(|rule| (rule, BTreeMap::new())),
-            Err(why) => {
-                unfit(&why);
-                None
-            }
+            Ok(Some(rule)) => Ok(Some(Decider::Rule(rule, BTreeMap::new()))),
+            Ok(None) => why.map_or(Ok(None), Err),
+            Err(unfit) => Err(unfit.to_string()),
         }
+    }
+
+    /// Tells that nothing decides without a model, although the question reads like one for that; once.
+    pub(super) async fn unfit(&self, why: &str) -> Result<(), Halt> {
+        let is_told = |kept: &Kept| matches!(&kept.event, Event::Rejected(one) if one.what == TASK);
+        if self.log.events().iter().any(|kept| is_told(kept)) {
+            return Ok(());
+        }
+        let reasons = vec![why.to_owned()];
+        let rejected = Rejected { what: TASK.to_owned(), attempt: 1, reasons };
+        self.add(TASK, Event::Rejected(rejected)).await
     }
 
     /// Lets the rule decide; the loop goes on where it cannot.
     pub(super) async fn by_rule(&self, id: &str) -> Result<Outcome, Halt> {
-        let picked = self.picked().filter(|(rule, _)| rule.rule.id == id);
-        let decided = match picked {
-            Some(picked) => self.decided(picked).await?.map_err(|stuck| stuck.to_string()),
-            None => Err(format!("rule `{id}` is not in force any more")),
-        };
-        let why = match decided {
-            Ok(draft) => {
-                let judged = self.proof().judge(&draft, Timestamp::now());
-                match judged {
-                    Ok(answer) => return Ok(Outcome::Answered(answer)),
-                    Err(refusals) => {
-                        let all: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-                        format!("what rule `{id}` decides does not hold: {}", all.join("; "))
-                    }
-                }
+        let decided = match self.decider() {
+            Ok(Some(Decider::Rule(rule, given))) if rule.rule.id == id => {
+                self.decided((rule, given)).await?.map_err(|stuck| stuck.to_string())
             }
-            Err(why) => why,
+            _ => Err(format!("rule `{id}` is not in force any more")),
         };
-        let reasons = vec![why.clone()];
-        let rejected = Rejected { what: "rule".to_owned(), attempt: 1, reasons };
-        self.add(TASK, Event::Rejected(rejected)).await?;
+        match decided.and_then(|draft| self.accepts(&draft, &format!("what rule `{id}` decides"))) {
+            Ok(answer) => Ok(Outcome::Answered(answer)),
+            Err(why) => self.undecided(&why).await,
+        }
+    }
+
+    /// Makes the comparison of an earlier question again; the loop goes on where that cannot be done.
+    pub(super) async fn by_comparison(&self) -> Result<Outcome, Halt> {
+        let compared = match self.decider() {
+            Ok(Some(Decider::Again(again))) => {
+                let made = again.compare(self.proof().builder(), Timestamp::now());
+                self.grown("what was compared before").await?;
+                made.map_err(|refusal| format!("it cannot be compared again: {refusal}")).and_then(
+                    |grown| {
+                        let question = self.proof().trace().question.clone();
+                        let step = grown.last().map(|one| &one.step);
+                        let draft = step.and_then(|step| again.draft(step, &question));
+                        self.accepts(&draft.unwrap_or_default(), "what was compared again")
+                    },
+                )
+            }
+            _ => Err("the comparison of the earlier question is not there any more".to_owned()),
+        };
+        match compared {
+            Ok(answer) => Ok(Outcome::Answered(answer)),
+            Err(why) => self.undecided(&why).await,
+        }
+    }
+
+    /// The answer of a draft that code made, or why it does not hold.
+    fn accepts(&self, draft: &Draft, what: &str) -> Result<Answer, String> {
+        self.proof().judge(draft, Timestamp::now()).map_err(|refusals| {
+            let all: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            format!("{what} does not hold: {}", all.join("; "))
+        })
+    }
+
+    /// Goes on with the loop, or ends where there is no model for it.
+    async fn undecided(&self, why: &str) -> Result<Outcome, Halt> {
+        self.unfit(why).await?;
         if self.inner.models.serves(Role::Reasoner) {
             return self
                 .work(&self.errand(&Routed { route: Route::Loop, ..Routed::default() }))
                 .await;
         }
-        Ok(self.at_limit("rule", "", &why))
+        Ok(self.at_limit(TASK, "", why))
     }
 
     /// Reads what the rule wants until it decides.
-    async fn decided(&self, (rule, given): Picked) -> Tried<Draft> {
+    async fn decided(
+        &self,
+        (rule, given): (Arc<LoadedRule>, BTreeMap<String, Given>),
+    ) -> Tried<Draft> {
         let now = Timestamp::now();
         let id = rule.rule.id.clone();
         let begun = Plan::begin(rule, self.proof().builder(), &given, now);
-        let (mut plan, grown) = match begun {
-            Ok(begun) => begun,
+        self.grown("what the rule says").await?;
+        let mut plan = match begun {
+            Ok((plan, _)) => plan,
             Err(stuck) => return Ok(Err(stuck)),
         };
-        self.grown("what the rule says", grown).await?;
         for _ in 0..ROUNDS {
             let reads = plan.reads();
             if reads.is_empty() {
@@ -128,25 +173,20 @@ impl Drive {
                         self.call_tool(&mut plan, read, (tool, arguments)).await?
                     }
                 };
-                match taken {
-                    Ok(grown) => self.grown(&read.facts.join(", "), grown).await?,
-                    Err(stuck) => return Ok(Err(stuck)),
+                self.grown(&read.facts.join(", ")).await?;
+                if let Err(stuck) = taken {
+                    return Ok(Err(stuck));
                 }
             }
         }
         let decided = plan.decide(self.proof().builder(), Timestamp::now());
-        match decided {
-            Ok(decided) => {
-                self.grown("what follows", decided.grown).await?;
-                Ok(Ok(decided.draft))
-            }
-            Err(stuck) => Ok(Err(stuck)),
-        }
+        self.grown("what follows").await?;
+        Ok(decided.map(|decided| decided.draft))
     }
 
-    /// Keeps what was added to the evidence.
-    async fn grown(&self, what: &str, grown: Vec<Grown>) -> Result<(), Halt> {
-        let fresh = self.proof().fresh(grown);
+    /// Keeps what was added to the evidence; also where what it was for came to nothing.
+    async fn grown(&self, what: &str) -> Result<(), Halt> {
+        let fresh = self.proof().untold();
         let items: Vec<Item> = fresh.iter().filter_map(|one| one.item.clone()).collect();
         if !items.is_empty() {
             let question = what.to_owned();
@@ -165,6 +205,11 @@ impl Drive {
         let stuck = |why: String| {
             Ok(Err(Stuck::Missing { rule: rule.to_owned(), fact: read.facts.join(", "), why }))
         };
+        let permitted = self.log.story(|story| story.started.collections.clone());
+        if !permitted.is_empty() && !permitted.contains(&want.collection) {
+            let (asked, own) = (permitted.join("`, `"), &want.collection);
+            return stuck(format!("the question is for `{asked}` only, and it stands in `{own}`"));
+        }
         let filters = want.filter.iter().map(|(field, value)| Filter {
             field: field.clone(),
             compare: Compare::Any,
@@ -238,6 +283,11 @@ impl Drive {
             })
         });
         let seen = seen.unwrap_or_default();
+        if seen.call_id.is_empty() {
+            let (rule, fact) = (plan.rule().rule.id.clone(), read.facts.join(", "));
+            let why = format!("tool `{tool}` was not called ({})", seen.code);
+            return Ok(Err(Stuck::Missing { rule, fact, why }));
+        }
         let data = seen.told.get("data").cloned().unwrap_or_default();
         let source = Source::Tool {
             digest: self.digest(&seen.call_id).await,

@@ -9,7 +9,7 @@ use crate::evidence::check;
 use crate::evidence::confidence;
 use crate::evidence::draft::Draft;
 use crate::evidence::refusal::Refusal;
-use crate::evidence::trace::{Answer, Decision, Known, Label, Operation, Partial, Source};
+use crate::evidence::trace::{Answer, Decision, Known, Label, Partial, Source};
 
 /// Longest text of one known thing, in characters.
 const WORDS: usize = 300;
@@ -58,8 +58,7 @@ impl Builder {
 
     /// The rule that made a conclusion.
     fn rule_of(&self, step: &Label) -> Option<String> {
-        let step = self.trace.step(step)?;
-        let Some(Operation::Combine(_)) = step.operation else { return None };
+        let step = self.trace.step(step).filter(|step| check::is_rules(step))?;
         step.evidence.iter().find_map(|label| match &self.trace.item(label)?.source {
             Source::Rule { id, .. } => Some(id.clone()),
             _ => None,

@@ -17,30 +17,10 @@ impl Builder {
         pick: &Pick,
         place: &str,
     ) -> Result<Operand, Refusal> {
-        let Some(item) = self.trace.item(&pick.evidence) else {
+        if self.trace.item(&pick.evidence).is_none() {
             return Err(self.unknown(&pick.evidence, &format!("{place}/evidence")));
-        };
-        let spelled = pick.value.trim();
-        let fact = item.fact(spelled);
-        let mut operand = Operand {
-            name: pick.name.clone(),
-            evidence: Some(pick.evidence.clone()),
-            fact: fact.map(|fact| fact.name.clone()),
-            spelled: fact.map_or_else(|| spelled.to_owned(), |fact| fact.value.clone()),
-            unit: pick.unit.clone(),
-            kind: pick.kind,
-            value: Value::of(false),
-            derived: None,
-        };
-        // A unit is assumed only where there is none.
-        let bare = Operand { unit: String::new(), ..operand.clone() };
-        if let Ok(value) = check::value_of(&self.trace, &bare, place)
-            && !matches!(value, Value::Number { .. })
-        {
-            operand.unit = String::new();
         }
-        operand.value = check::value_of(&self.trace, &operand, place)?;
-        Ok(operand)
+        check::operand_of(&self.trace, pick, place)
     }
 
     /// An operand that is worked out of others.

@@ -32,6 +32,9 @@ pub(in crate::evidence) fn check(
     if let Some(decision) = &answer.decision {
         decided(trace, (answer, decision), &format!("{place}/decision"), wrong);
     }
+    if let Some(refusal) = passed_by(trace, answer, place) {
+        wrong.push(refusal);
+    }
     let last = trace.steps.last().map_or(trace.asked_at, |step| step.at);
     if answer.at < last {
         let message = "the answer is earlier than the last step";
@@ -159,6 +162,23 @@ fn decided(
     }
 }
 
+/// That a rule concluded something, and the answer does not decide by it.
+fn passed_by(trace: &Trace, answer: &Answer, place: &str) -> Option<Refusal> {
+    let mut concluded = trace.steps.iter().filter(|step| is_rules(step)).peekable();
+    let last = concluded.peek()?.id.clone();
+    let decision = answer.decision.as_ref();
+    if decision.is_some_and(|decision| concluded.any(|step| step.id == decision.step)) {
+        return None;
+    }
+    let message = format!("a rule decided in `{last}`, which the answer passes by: decide by it");
+    Some(Refusal::new(Reason::DoesNotFollow, format!("{place}/decision"), message))
+}
+
+/// Whether a step is what a rule concludes; what a model states is not, whatever it names.
+pub(in crate::evidence) const fn is_rules(step: &Step) -> bool {
+    matches!(step.operation, Some(Operation::Combine(Combine::All | Combine::Any)))
+}
+
 /// Where a rule decided, its own word for it counts.
 fn ruled(trace: &Trace, (decision, step): (&Decision, &Step), holds: bool) -> Result<(), String> {
     let rules = step.evidence.iter().filter_map(|label| trace.item(label));
@@ -166,7 +186,7 @@ fn ruled(trace: &Trace, (decision, step): (&Decision, &Step), holds: bool) -> Re
         Source::Rule { id, .. } => Some((item, id)),
         _ => None,
     });
-    let rule = rule.filter(|_| matches!(step.operation, Some(Operation::Combine(_))));
+    let rule = rule.filter(|_| is_rules(step));
     let told = decision.rule.as_ref();
     let Some((item, id)) = rule else {
         return match told {
@@ -216,9 +236,23 @@ pub(in crate::evidence) fn unsupported(
         return Vec::new();
     }
     let (known, texts) = stated(trace, answer, zone);
+    let days = known.iter().filter_map(|value| match value {
+        Value::Date { date } => Some(*date),
+        Value::Instant { instant } => Some(instant.to_zoned_datetime(zone.clone()).date()),
+        _ => None,
+    });
+    let parts: BTreeSet<String> = days.flat_map(read::parts).collect();
+    // `in June 2022` says less than a day that is known.
+    let is_part = |spelled: &str| {
+        let plain = |c: &char| !c.is_whitespace() && !matches!(c, '.' | ',');
+        parts.contains(&spelled.to_lowercase().chars().filter(plain).collect::<String>())
+    };
     let is_known = |spelled: &str, found: &Result<Value, ()>| match found {
-        Ok(value) => known.iter().any(|one| is_same(value, one, zone)),
-        Err(()) => texts.iter().any(|text| text.contains(spelled)),
+        Ok(value) => {
+            known.iter().any(|one| is_same(value, one, zone))
+                || (matches!(value, Value::Number { .. }) && is_part(spelled))
+        }
+        Err(()) => texts.iter().any(|text| text.contains(spelled)) || is_part(spelled),
     };
     let mut missing: Vec<String> = Vec::new();
     for (spelled, found) in wanted {
@@ -269,6 +303,8 @@ fn stated(trace: &Trace, answer: &Answer, zone: &TimeZone) -> (Vec<Value>, Vec<S
         .collect();
     let mut texts = Vec::new();
     for item in items {
+        let ends = [item.valid_from, item.valid_to].into_iter().flatten();
+        values.extend(ends.map(|instant| Value::Instant { instant }));
         let text =
             read::normal(item.text.get(..item.text.floor_char_boundary(TEXT)).unwrap_or_default());
         let machine = matches!(item.source, Source::Tool { .. } | Source::Rule { .. });

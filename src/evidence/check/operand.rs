@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use crate::evidence::builder::Pick;
 use crate::evidence::derive;
 use crate::evidence::read::{self, Expect};
 use crate::evidence::refusal::{Reason, Refusal};
@@ -28,6 +29,38 @@ fn collect(operands: &[Operand], depth: usize, found: &mut Vec<Label>) {
             collect(&derived.of, depth, found);
         }
     }
+}
+
+/// The operand that is picked.
+///
+/// # Errors
+/// Where the evidence is not there, does not hold, or does not state the value.
+pub(in crate::evidence) fn operand_of(
+    trace: &Trace,
+    pick: &Pick,
+    place: &str,
+) -> Result<Operand, Refusal> {
+    let spelled = pick.value.trim();
+    let fact = trace.item(&pick.evidence).and_then(|item| item.fact(spelled));
+    let mut operand = Operand {
+        name: pick.name.clone(),
+        evidence: Some(pick.evidence.clone()),
+        fact: fact.map(|fact| fact.name.clone()),
+        spelled: fact.map_or_else(|| spelled.to_owned(), |fact| fact.value.clone()),
+        unit: pick.unit.clone(),
+        kind: pick.kind,
+        value: Value::of(false),
+        derived: None,
+    };
+    // A unit is assumed only where there is none.
+    let bare = Operand { unit: String::new(), ..operand.clone() };
+    if let Ok(value) = value_of(trace, &bare, place)
+        && !matches!(value, Value::Number { .. })
+    {
+        operand.unit = String::new();
+    }
+    operand.value = value_of(trace, &operand, place)?;
+    Ok(operand)
 }
 
 /// What an operand is worth, read again.

@@ -1,10 +1,14 @@
 //! Whether a conclusion is what its rule makes of its comparisons: by what the trace keeps of the rule.
 //! Whether the rule itself was declared so is checked against the policies folder, elsewhere.
 
-use crate::evidence::builder::AS_OF;
+use jiff::tz::TimeZone;
+
+use super::operand::operand_of;
+use crate::evidence::builder::{AS_OF, Pick};
+use crate::evidence::read::Type;
 use crate::evidence::refusal::{Reason, Refusal};
-use crate::evidence::rule::{COUNT, Rules};
-use crate::evidence::trace::{Combine, Item, Operand, Operation, Source, Step, Trace};
+use crate::evidence::rule::{self, COUNT, Fact, Origin, Rules, Stuck, Untaken};
+use crate::evidence::trace::{self, Combine, Item, Operand, Operation, Source, Step, Trace};
 
 /// Why an assumed unit or kind has nobody behind it: only a rule, or the value that a follow-up changes,
 /// may give one.
@@ -40,10 +44,10 @@ pub(super) fn vouches(trace: &Trace, operand: &Operand) -> Result<(), String> {
 
 /// Whether a conclusion compares what the rule says, with facts from where the rule says.
 pub(super) fn applies(
+    zone: &TimeZone,
     trace: &Trace,
     (rule, step): (&Item, &Step),
-    combine: Combine,
-    place: &str,
+    (combine, place): (Combine, &str),
     wrong: &mut Vec<Refusal>,
 ) {
     if !rule.holds_at(trace.as_of) {
@@ -60,11 +64,19 @@ pub(super) fn applies(
         };
         made.push(format!("{} {operator} {}", left.name, right.name));
         for operand in [left, right] {
-            if let Err(message) = fits(trace, rule, operand) {
+            if let Err(message) = fits((trace, zone), rule, operand) {
                 let place = format!("{place}/premises/{number}");
                 wrong.push(Refusal::new(Reason::DoesNotFollow, place, message));
             }
         }
+    }
+    let said = step.text.strip_prefix(&format!("rule `{}`: ", id_of(rule)));
+    if said.is_none_or(|said| {
+        !rule.text.starts_with(&format!("{said} all: "))
+            && !rule.text.starts_with(&format!("{said} any: "))
+    }) {
+        let message = format!("`{}` does not say what its rule is for", step.id);
+        wrong.push(Refusal::new(Reason::DoesNotFollow, format!("{place}/text"), message));
     }
     let word = if combine == Combine::Any { "any" } else { "all" };
     let made = format!("{word}: {}", made.join("; "));
@@ -76,9 +88,16 @@ pub(super) fn applies(
     }
 }
 
-/// Whether an operand comes from where the rule says.
-fn fits(trace: &Trace, rule: &Item, operand: &Operand) -> Result<(), String> {
-    let name = &operand.name;
+fn id_of(rule: &Item) -> &str {
+    match &rule.source {
+        Source::Rule { id, .. } => id,
+        _ => "",
+    }
+}
+
+/// Whether an operand comes from where the rule says, and is the one of several that it takes.
+fn fits(at: (&Trace, &TimeZone), rule: &Item, operand: &Operand) -> Result<(), String> {
+    let ((trace, _), name) = (at, &operand.name);
     let Some(from) = rule.fact(&format!("from.{name}")).map(|fact| fact.value.as_str()) else {
         return Err(format!("the rule has no fact `{name}`"));
     };
@@ -105,13 +124,104 @@ fn fits(trace: &Trace, rule: &Item, operand: &Operand) -> Result<(), String> {
             let stated = fact.and_then(|fact| item?.fact(fact));
             tool == place && stated.is_some_and(|fact| fact.pointer == what)
         }
-        (Some(_), None) => return worked_out(trace, rule, operand, from),
+        (Some(_), None) => return worked_out(at, rule, operand, from),
         _ => false,
     };
-    if is_so { Ok(()) } else { Err(format!("the rule takes `{name}` from {from}, not from here")) }
+    if !is_so {
+        return Err(format!("the rule takes `{name}` from {from}, not from here"));
+    }
+    match (rule::told(rule, name), item) {
+        (Some(fact), _) if operand.kind != Some(fact.kind) => {
+            Err(format!("the rule takes `{name}` as {}, which is not told here", fact.kind.words()))
+        }
+        (Some(fact), Some(item)) if fact.from == Origin::Question => {
+            asked(at, &fact, operand, item)
+        }
+        (Some(fact), _) => recalled(at, (rule, &fact), operand),
+        (None, _) => Ok(()),
+    }
 }
 
-fn worked_out(trace: &Trace, rule: &Item, operand: &Operand, from: &str) -> Result<(), String> {
+/// Whether a question gives the value, and no other. After an earlier turn a value may have been changed
+/// that is written in another way than the rule finds it.
+fn asked(
+    at: (&Trace, &TimeZone),
+    fact: &Fact,
+    operand: &Operand,
+    item: &Item,
+) -> Result<(), String> {
+    let ((trace, zone), name) = (at, operand.name.as_str());
+    let is_word = matches!(fact.kind, Type::Text | Type::Bool | Type::Set | Type::Range);
+    if is_word && fact.pattern.is_empty() {
+        return Ok(());
+    }
+    let follows = trace.earlier().next().is_some();
+    let unit = operand.value.unit().unwrap_or_default().to_owned();
+    let changed = Fact { pattern: String::new(), unit, ..fact.clone() };
+    let mut why = None;
+    for fact in [Some(fact), Some(&changed).filter(|_| follows)].into_iter().flatten() {
+        match rule::in_question(("", name, fact), &item.text, zone) {
+            Ok(spelled) => {
+                let pick = Pick {
+                    name: name.to_owned(),
+                    unit: fact.unit.clone(),
+                    kind: operand.kind,
+                    ..Pick::new(&item.id, spelled.clone())
+                };
+                let read = operand_of(trace, &pick, "");
+                if read.is_ok_and(|read| read.value == operand.value) {
+                    return Ok(());
+                }
+                why = why.or_else(|| Some(format!("the question gives `{spelled}` for `{name}`")));
+            }
+            Err(Stuck::Several { values, .. }) => {
+                why = why
+                    .or_else(|| Some(format!("the question gives several for `{name}`: {values}")));
+            }
+            Err(_) if follows => {}
+            Err(stuck) => why = why.or_else(|| Some(stuck.to_string())),
+        }
+    }
+    why.map_or(Ok(()), Err)
+}
+
+/// Whether the value is the one that the rule takes of all units that were recalled. Where it reads two
+/// facts in the same way, their units cannot be told apart.
+fn recalled(
+    at: (&Trace, &TimeZone),
+    (rule, fact): (&Item, &Fact),
+    operand: &Operand,
+) -> Result<(), String> {
+    let ((trace, _), name) = (at, operand.name.as_str());
+    let from = |one: &&trace::Fact| one.name == format!("from.{name}");
+    let own = rule.facts.iter().find(from).map(|one| &one.value);
+    let alike = |one: &&trace::Fact| one.name.starts_with("from.") && Some(&one.value) == own;
+    if rule.facts.iter().filter(alike).count() > 1 {
+        return Ok(());
+    }
+    let is_one = |item: &&Item| {
+        let of = |collection: &String| *collection == fact.collection;
+        let is_here = matches!(&item.source, Source::Memory { collection, .. } if of(collection));
+        is_here && item.holds_at(trace.as_of)
+    };
+    let items: Vec<&Item> = trace.evidence.iter().filter(is_one).collect();
+    match rule::taken(at, (name, fact), &items) {
+        Ok(taken) if taken.value == operand.value => Ok(()),
+        Ok(taken) => Err(format!("the rule takes `{}` for `{name}`", taken.value)),
+        Err(Untaken::Several(values)) => {
+            Err(format!("the rule takes none of several for `{name}`: {values}"))
+        }
+        Err(Untaken::Refused(wrong)) => Err(wrong.message),
+        Err(Untaken::Nothing) => Err(format!("nothing that was recalled states `{name}`")),
+    }
+}
+
+fn worked_out(
+    at: (&Trace, &TimeZone),
+    rule: &Item,
+    operand: &Operand,
+    from: &str,
+) -> Result<(), String> {
     let name = &operand.name;
     let Some(derived) = &operand.derived else {
         return Err(format!("the rule takes `{name}` from {from}, not from here"));
@@ -121,7 +231,7 @@ fn worked_out(trace: &Trace, rule: &Item, operand: &Operand, from: &str) -> Resu
     if made != from {
         return Err(format!("the rule works `{name}` out as {from}, not as {made}"));
     }
-    derived.of.iter().try_for_each(|one| fits(trace, rule, one))
+    derived.of.iter().try_for_each(|one| fits(at, rule, one))
 }
 
 /// The rules of a trace that are not declared as it has them.

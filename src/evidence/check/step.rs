@@ -217,6 +217,16 @@ fn combines(at: &At<'_>, combine: Combine, wrong: &mut Vec<Refusal>) {
         let message = format!("`{}` does not follow from its premises", step.id);
         wrong.push(at.refuse(Reason::DoesNotFollow, "/result", message));
     }
+    for (number, label) in step.premises.iter().enumerate() {
+        let premise = trace.step(label);
+        let compares = |one: &Step| matches!(one.operation, Some(Operation::Compare(_)));
+        let is_twice = step.premises.iter().take(number).any(|one| one == label);
+        if premise.is_some_and(|one| !compares(one)) || is_twice {
+            let message =
+                format!("`{label}` is no comparison of the rule's, or stands there twice");
+            wrong.push(at.refuse(Reason::DoesNotFollow, &format!("/premises/{number}"), message));
+        }
+    }
     let is_rule = |label: &&Label| {
         trace.item(label).is_some_and(|item| matches!(item.source, Source::Rule { .. }))
     };
@@ -226,7 +236,11 @@ fn combines(at: &At<'_>, combine: Combine, wrong: &mut Vec<Refusal>) {
         wrong.push(at.refuse(Reason::Unsupported, "/evidence", message));
         return;
     };
-    super::rule::applies(trace, (item, step), combine, &at.place, wrong);
+    if step.evidence != [item.id.clone()] {
+        let message = format!("`{}` is a conclusion of one rule, and names more than it", step.id);
+        wrong.push(at.refuse(Reason::NotRetrieved, "/evidence", message));
+    }
+    super::rule::applies(at.zone, trace, (item, step), (combine, &at.place), wrong);
 }
 
 /// What premises give together; `None` where one of them has no result.

@@ -138,3 +138,43 @@ fn instant(text: &str, found: &Captures<'_>, zone: &TimeZone) -> Result<Value, U
     };
     Ok(Value::Instant { instant })
 }
+
+/// How a part of a day is written, in lower case and without spaces: its year, its month, both, its day and
+/// month.
+pub(in crate::evidence) fn parts(date: Date) -> Vec<String> {
+    const LONG: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let (year, month, day) = (date.year(), date.month(), date.day());
+    let mut all = vec![
+        format!("{year}"),
+        format!("{year}年"),
+        format!("{year}年{month}月"),
+        format!("{year}年{month:02}月"),
+        format!("{year}-{month:02}"),
+        format!("{month}月"),
+        format!("{month}月份"),
+        format!("{month}月{day}日"),
+        format!("{month}月{day}号"),
+        format!("{month:02}月{day:02}日"),
+    ];
+    let place = usize::try_from(month - 1).unwrap_or_default();
+    for name in [MONTHS.get(place), LONG.get(place)].into_iter().flatten() {
+        all.push(format!("{name}{year}"));
+        for end in ["", "st", "nd", "rd", "th"] {
+            all.extend([format!("{name}{day}{end}"), format!("{day}{end}{name}")]);
+        }
+    }
+    all
+}

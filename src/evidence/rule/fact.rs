@@ -2,14 +2,19 @@
 //! in what was read.
 
 use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use super::plan::Stuck;
-use super::{Fact, Loaded, Origin, Outcome, Take, pick};
+use super::{Fact, Loaded, Origin, Outcome, Take, pick as picks};
+use crate::evidence::builder::Pick;
+use crate::evidence::check::operand_of;
 use crate::evidence::compare::{self, Operator};
 use crate::evidence::read::{self, Expect, Type};
+use crate::evidence::refusal::{Reason, Refusal};
 use crate::evidence::scan;
-use crate::evidence::trace::{self, Found, Item, Operand, Source};
+use crate::evidence::trace::{self, Found, Item, Label, Operand, Source, Trace};
 use crate::evidence::unit;
 use crate::evidence::value::Value;
 
@@ -36,12 +41,16 @@ impl Loaded {
         let source = Source::Rule { id: rule.id.clone(), digest: self.digest.clone() };
         let mut facts = Vec::new();
         for (name, fact) in &rule.facts {
-            let kind = serde_json::to_value(fact.kind).unwrap_or_default();
-            let kind = kind.as_str().unwrap_or_default().to_owned();
             facts.push(trace::Fact::new(format!("from.{name}"), from(fact)));
-            facts.push(trace::Fact::new(format!("type.{name}"), kind));
+            facts.push(trace::Fact::new(format!("type.{name}"), word(&fact.kind)));
             if !fact.unit.is_empty() {
                 facts.push(trace::Fact::new(format!("unit.{name}"), &fact.unit));
+            }
+            if !fact.pattern.is_empty() {
+                facts.push(trace::Fact::new(format!("pattern.{name}"), &fact.pattern));
+            }
+            if !matches!(fact.take, Take::One | Take::Count) {
+                facts.push(trace::Fact::new(format!("take.{name}"), word(&fact.take)));
             }
             if fact.from == Origin::Rule {
                 let value = trace::Fact::new(format!("value.{name}"), &fact.value);
@@ -70,6 +79,49 @@ impl Loaded {
     }
 }
 
+/// A word of a rule's declaration as it is written.
+fn word(of: &impl Serialize) -> String {
+    let written = serde_json::to_value(of).unwrap_or_default();
+    written.as_str().unwrap_or_default().to_owned()
+}
+
+/// A fact that a rule takes from a question or from units of the memory, by what its evidence tells of it;
+/// `None` for one from elsewhere.
+pub(in crate::evidence) fn told(rule: &Item, name: &str) -> Option<Fact> {
+    fn read<T: DeserializeOwned>(text: &str) -> Option<T> {
+        serde_json::from_value(Json::String(text.to_owned())).ok()
+    }
+    let of = |member: &str| {
+        let fact = rule.fact(&format!("{member}.{name}"));
+        fact.map_or("", |fact| fact.value.as_str())
+    };
+    let mut words = of("from").splitn(3, ' ');
+    let from: Origin = read(words.next()?)?;
+    if !matches!(from, Origin::Question | Origin::Memory) {
+        return None;
+    }
+    let (collection, fact) =
+        (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned());
+    let take = if of("take").is_empty() { Take::One } else { read(of("take"))? };
+    Some(Fact {
+        from,
+        kind: read(of("type"))?,
+        unit: of("unit").to_owned(),
+        pattern: of("pattern").to_owned(),
+        value: String::new(),
+        question: String::new(),
+        collection,
+        filter: Map::new(),
+        fact,
+        take,
+        tool: String::new(),
+        arguments: Map::new(),
+        pointer: String::new(),
+        how: None,
+        of: Vec::new(),
+    })
+}
+
 /// The spelling of a fact in a question.
 pub(in crate::evidence) fn in_question(
     (id, name, fact): (&str, &str, &Fact),
@@ -79,7 +131,7 @@ pub(in crate::evidence) fn in_question(
     let missing = |why: String| Stuck::Missing { rule: id.to_owned(), fact: name.to_owned(), why };
     let text = read::normal(question);
     if !fact.pattern.is_empty() {
-        let form = pick::pattern(&fact.pattern).map_err(missing)?;
+        let form = picks::pattern(&fact.pattern).map_err(missing)?;
         let mut all: Vec<&str> =
             form.captures_iter(&text).filter_map(|found| group(&found)).map(str::trim).collect();
         all.dedup();
@@ -212,7 +264,7 @@ fn plain(value: &Value) -> Json {
 }
 
 /// Whether a question is in Chinese.
-pub(super) fn is_chinese(question: &str) -> bool {
+pub(in crate::evidence) fn is_chinese(question: &str) -> bool {
     question.chars().any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'))
 }
 
@@ -231,21 +283,86 @@ pub(super) fn stated(fact: &Fact, item: &Item) -> Option<String> {
         return item.fact(&fact.fact).map(|fact| fact.name.clone());
     }
     let text = read::normal(&item.text);
-    let found = pick::pattern(&fact.pattern).ok()?.captures(&text)?;
+    let found = picks::pattern(&fact.pattern).ok()?.captures(&text)?;
     Some(group(&found)?.trim().to_owned())
 }
 
-/// The operand with the least or the most value.
-pub(super) fn extreme<'o>(all: &'o [Operand], zone: &TimeZone, most: bool) -> Option<&'o Operand> {
-    let operator = if most { Operator::More } else { Operator::Less };
-    let beats = |one: &Operand, held: &Operand| {
-        compare::compare(&one.value, operator, &held.value, zone).is_ok_and(|found| found.holds)
+/// Why no value of several is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::evidence) enum Untaken {
+    /// None states one.
+    Nothing,
+    /// They differ; these are they.
+    Several(String),
+    /// One cannot be shown to be so, or two cannot be compared.
+    Refused(Refusal),
+}
+
+/// How a value of evidence is picked for a fact; `unit` where it has none of its own.
+pub(super) fn pick(
+    (name, fact): (&str, &Fact),
+    (evidence, value): (&Label, String),
+    unit: &str,
+) -> Pick {
+    Pick {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        kind: Some(fact.kind),
+        ..Pick::new(evidence, value)
+    }
+}
+
+/// The value that a rule takes of units of the memory, best first, by the fact's `take`.
+pub(in crate::evidence) fn taken(
+    (trace, zone): (&Trace, &TimeZone),
+    (name, fact): (&str, &Fact),
+    items: &[&Item],
+) -> Result<Operand, Untaken> {
+    let mut found: Vec<Operand> = Vec::new();
+    for item in items {
+        let Some(value) = stated(fact, item) else { continue };
+        let own: Vec<&str> =
+            item.facts.iter().filter(|one| one.name == value).fold(Vec::new(), |mut all, one| {
+                if !all.contains(&one.value.as_str()) {
+                    all.push(&one.value);
+                }
+                all
+            });
+        if own.len() > 1 {
+            return Err(Untaken::Several(own.join(", ")));
+        }
+        let pick = pick((name, fact), (&item.id, value), &fact.unit);
+        let operand = operand_of(trace, &pick, &format!("/facts/{name}"));
+        found.push(operand.map_err(Untaken::Refused)?);
+    }
+    let Some(first) = found.first() else { return Err(Untaken::Nothing) };
+    let compared = |one: &Operand, operator, two: &Operand| {
+        let compared = compare::compare(&one.value, operator, &two.value, zone);
+        compared.map(|found| found.holds).map_err(|wrong| {
+            let place = format!("/facts/{name}");
+            Untaken::Refused(Refusal::new(Reason::Incomparable, place, wrong.to_string()))
+        })
     };
-    all.iter().reduce(|held, one| if beats(one, held) { one } else { held })
+    let mut held = first;
+    for one in found.iter().skip(1) {
+        match fact.take {
+            Take::Least if compared(one, Operator::Less, held)? => held = one,
+            Take::Most if compared(one, Operator::More, held)? => held = one,
+            Take::One | Take::Count
+                if one.value != held.value
+                    && !compared(one, Operator::Equal, held).unwrap_or(false) =>
+            {
+                let all: Vec<String> = found.iter().map(|one| one.value.to_string()).collect();
+                return Err(Untaken::Several(all.join(", ")));
+            }
+            _ => {}
+        }
+    }
+    Ok(held.clone())
 }
 
 /// A plain value of JSON as text.
-pub(super) fn plain_text(json: &Json) -> Option<String> {
+pub(in crate::evidence) fn plain_text(json: &Json) -> Option<String> {
     match json {
         Json::String(text) => Some(text.clone()),
         Json::Number(_) | Json::Bool(_) | Json::Array(_) => Some(json.to_string()),

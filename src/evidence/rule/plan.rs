@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-use super::fact;
+use super::fact::{self, Untaken};
 use super::{Fact, Loaded, Origin, Take};
-use crate::evidence::builder::{AS_OF, Builder, Grown, Pick};
+use crate::evidence::builder::{AS_OF, Builder, Grown};
 use crate::evidence::draft::Draft;
 use crate::evidence::follow::Given;
 use crate::evidence::read::Unread;
@@ -239,32 +239,19 @@ impl Plan {
         (name, fact): (&str, &Fact),
         grown: &[Grown],
     ) -> Result<Operand, Stuck> {
-        let mut found: Vec<Operand> = Vec::new();
-        for item in grown.iter().filter_map(|one| one.item.as_ref()) {
-            let Some(value) = fact::stated(fact, item) else { continue };
-            found.push(self.operand(builder, (name, fact), (&item.id, value), "")?);
-        }
-        let zone = builder.zone();
-        let chosen = match fact.take {
-            Take::Best => found.first(),
-            Take::Least => fact::extreme(&found, zone, false),
-            Take::Most => fact::extreme(&found, zone, true),
-            Take::One | Take::Count => {
-                let first = found.first();
-                let differs = |one: &&Operand| first.is_some_and(|first| first.value != one.value);
-                if found.iter().any(|one| differs(&one)) {
-                    let values: Vec<String> =
-                        found.iter().map(|one| one.value.to_string()).collect();
-                    let (rule, fact) = (self.id().to_owned(), name.to_owned());
-                    return Err(Stuck::Several { rule, fact, values: values.join(", ") });
-                }
-                first
+        let items: Vec<&Item> = grown.iter().filter_map(|one| one.item.as_ref()).collect();
+        let at = (builder.trace(), builder.zone());
+        fact::taken(at, (name, fact), &items).map_err(|untaken| match untaken {
+            Untaken::Nothing => {
+                let what = if fact.fact.is_empty() { &fact.pattern } else { &fact.fact };
+                let place = &fact.collection;
+                self.missing(name, format!("nothing in `{place}` that is in force states `{what}`"))
             }
-        };
-        let what = if fact.fact.is_empty() { &fact.pattern } else { &fact.fact };
-        chosen.cloned().ok_or_else(|| {
-            let why = format!("nothing in `{}` that is in force states `{what}`", fact.collection);
-            self.missing(name, why)
+            Untaken::Several(values) => {
+                let (rule, fact) = (self.id().to_owned(), name.to_owned());
+                Stuck::Several { rule, fact, values }
+            }
+            Untaken::Refused(wrong) => self.refused(wrong),
         })
     }
 
@@ -351,12 +338,7 @@ impl Plan {
         unit: &str,
     ) -> Result<Operand, Stuck> {
         let unit = if unit.is_empty() { &fact.unit } else { unit };
-        let pick = Pick {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            kind: Some(fact.kind),
-            ..Pick::new(evidence, value)
-        };
+        let pick = fact::pick((name, fact), (evidence, value), unit);
         builder.operand(&pick, &format!("/facts/{name}")).map_err(|wrong| self.refused(wrong))
     }
 }

@@ -14,7 +14,7 @@ fn reasons(trace: &Trace) -> Vec<Reason> {
 }
 
 /// Makes all digests fit again, as somebody would who knows how they are made.
-fn resealed(json: &Json) -> Option<Trace> {
+pub(super) fn resealed(json: &Json) -> Option<Trace> {
     let mut trace: Trace = serde_json::from_value(json.clone()).ok()?;
     for item in &mut trace.evidence {
         item.digest = item_digest(item);
@@ -346,6 +346,13 @@ fn numbers_that_no_evidence_has_lower_the_confidence() {
         "At most 20,000 g since 1 March 2026 [E1]; 5 kg fits, asked 2026-11-30, by 2 rules.",
     );
     assert_eq!(good.unsupported, Vec::<String>::new());
+    for part in ["In November 2026", "2026年11月", "Since March 2026", "In 2026", "On 1 March"] {
+        let unsupported = answer(&format!("{part} at most 20 kg [E1].")).unsupported;
+        assert_eq!(unsupported, Vec::<String>::new(), "{part}");
+    }
+    for part in ["In June 2026", "2025年11月", "In 2025", "On 2 March"] {
+        assert_eq!(answer(&format!("{part} at most 20 kg [E1].")).unsupported.len(), 1, "{part}");
+    }
     let bad = answer("At most 25 kg since 2025-03-01 [E1].");
     assert_eq!(bad.unsupported, ["25 kg", "2025-03-01"]);
     assert_eq!(bad.confidence.value, good.confidence.value * 0.5);

@@ -9,7 +9,7 @@ use crate::evidence::{
 };
 
 fn after(question: &str, earlier: &[Summary]) -> Result<Option<FollowUp>, Unfollowed> {
-    follow_up(question, earlier, &made::rules(), &TimeZone::UTC)
+    follow_up(question, earlier, (&made::rules(), &TimeZone::UTC), None)
 }
 
 fn decision(trace: &Trace) -> &str {
@@ -115,6 +115,51 @@ fn what_is_not_certain_or_no_follow_up_is_not_taken_for_one() {
     assert!(after(&long, &earlier).unwrap().is_none());
 }
 
+#[test]
+fn a_question_that_says_more_than_what_changes_is_none() {
+    let earlier = summaries(&made::transfer());
+    for more in [
+        "What about the weather on 2026-12-24?",
+        "And with an 8,000 EUR machine, what breaks?",
+        "那2万欧元的机器坏了吗",
+    ] {
+        let wrong = after(more, &earlier);
+        assert!(matches!(wrong, Err(Unfollowed::More { .. })), "{more}: {wrong:?}");
+    }
+    // By itself one for another rule.
+    let other = "What if the customer wants to return ORD-10016, which cost 500 EUR?";
+    assert!(after(other, &earlier).unwrap().is_none());
+    for same in [
+        "And if the amount were only 8,000 EUR?",
+        "Okay, and what about a transfer of 8,000 EUR then?",
+        "那如果转账8000欧元，需要复核吗？",
+    ] {
+        assert!(after(same, &earlier).unwrap().is_some(), "{same}");
+    }
+}
+
+#[test]
+fn the_date_that_a_caller_names_asks_for_the_version_of_then() {
+    let earlier = summaries(&made::transfer());
+    let at = |question: &str, day: &str| {
+        let zone = TimeZone::get("Europe/Lisbon").unwrap();
+        follow_up(question, &earlier, (&made::rules(), &zone), Some(made::time(day)))
+    };
+    let then = "2025-06-01T00:00:00Z";
+    let Ok(Some(FollowUp::Rule { rule, as_of, .. })) = at("And if it were 25,000 EUR?", then)
+    else {
+        panic!("no rule follows");
+    };
+    assert_eq!(
+        (rule.file.as_str(), as_of.to_string().as_str()),
+        ("rules/transfer-2025.toml", then)
+    );
+    let same = at("And on 2025-06-01?", "2025-06-01T10:00:00Z");
+    assert!(matches!(same, Ok(Some(FollowUp::Rule { .. }))), "{same:?}");
+    let other = at("And on 2025-07-01?", then);
+    assert!(matches!(other, Err(Unfollowed::Dates { .. })), "{other:?}");
+}
+
 /// A comparison that a model asked for, of the question with the memory.
 fn locker() -> Trace {
     let mut builder =
@@ -151,7 +196,15 @@ fn a_comparison_without_a_rule_is_made_again() {
         let grown = again(question).compare(&mut builder, now()).unwrap();
         let step = &grown.last().unwrap().step;
         assert_eq!(step.result, Some(Value::of(holds)), "{}", step.text);
-        builder.partial("test", Vec::new());
+        let draft = again(question).draft(step, question).unwrap();
+        let answer = builder.answer(&draft, now()).unwrap();
+        let decided = answer.decision.as_ref().unwrap();
+        let word = if holds { "fits" } else { "does_not_hold" };
+        assert_eq!((decided.value.as_str(), decided.holds), (word, holds), "{}", answer.text);
+        assert!(answer.unsupported.is_empty(), "{}: {:?}", answer.text, answer.unsupported);
+        // Made again after a restart, it is the same step.
+        let twice = again(question).compare(&mut builder, now()).unwrap();
+        assert_eq!(twice.last().unwrap().step.id, step.id);
         assert_eq!(check(&builder.finish()), Vec::new(), "{question}");
     }
     let mut later = builder("And if it were 22?");

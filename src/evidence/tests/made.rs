@@ -119,7 +119,8 @@ pub(super) fn transfer() -> Trace {
 
 /// And if it were 8,000?
 pub(super) fn follow_up(earlier: Vec<Summary>, question: &str) -> Trace {
-    let found = crate::evidence::follow_up(question, &earlier, &rules(), &jiff::tz::TimeZone::UTC);
+    let found =
+        crate::evidence::follow_up(question, &earlier, (&rules(), &jiff::tz::TimeZone::UTC), None);
     let Some(crate::evidence::FollowUp::Rule { rule, given, as_of }) = found.unwrap() else {
         panic!("no rule follows");
     };

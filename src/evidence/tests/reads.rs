@@ -23,7 +23,7 @@ fn shown(text: &str) -> String {
 }
 
 /// A text, and how it is read.
-const WRITTEN: [(&str, &str); 62] = [
+const WRITTEN: [(&str, &str); 76] = [
     ("15,000", "a number 15000"),
     ("-15,000.50", "a number -15000.50"),
     ("１５０００", "a number 15000"),
@@ -57,6 +57,20 @@ const WRITTEN: [(&str, &str); 62] = [
     ("7 working days", "a quantity 7 workday"),
     ("-5 °C", "a quantity -5 degC"),
     ("2起", "a quantity 2 cases"),
+    ("5 N·m", "a quantity 5 N·m"),
+    ("5 N⋅m", "a quantity 5 N·m"),
+    ("5 Nm", "a quantity 5 N·m"),
+    ("5 nm", "a quantity 5 nm"),
+    ("90 km/h", "a quantity 90 km/h"),
+    ("90公里/小时", "a quantity 90 km/h"),
+    ("2.5 kW·h", "a quantity 2.5 kWh"),
+    ("2.5 KWH", "a quantity 2.5 kWh"),
+    ("750 W·h", "a quantity 750 Wh"),
+    ("7.8 g/cm³", "a quantity 7.8 g/cm3"),
+    ("6.5 L/100 km", "a quantity 6.5 L/100km"),
+    ("100 Mbit/s", "a quantity 100 Mbit/s"),
+    ("12 MB/s", "a quantity 12 MB/s"),
+    ("3 Mpa", "a quantity 3 MPa"),
     ("5in", "a quantity 5 in"),
     ("¥8,000", "an amount of money 8000 CNY"),
     ("8000元", "an amount of money 8000 CNY"),
@@ -110,6 +124,15 @@ fn what_can_be_read_in_two_ways_is_refused_with_both() {
         ("31/31/2026", "calendar"),
         ("5 florps", "unit"),
         ("5 EUR/kg", "unit"),
+        ("5 EUR/100 g", "unit"),
+        ("5 EUR per kg", "unit"),
+        ("5元每公斤", "unit"),
+        ("5 kg·m2", "unit"),
+        ("5 s⁻¹", "unit"),
+        ("5 m^2", "unit"),
+        ("5 mPa", "unit"),
+        ("5 Mbar", "unit"),
+        ("5 mWh", "unit"),
         ("¥5 USD", "unit"),
         ("3个百分点", "unit"),
         ("1,00,000", "number"),
@@ -177,6 +200,10 @@ fn a_spelling_stands_in_a_text_only_whole() {
         ("it was delivered", "delivered", true),
         ("it was undelivered", "delivered", false),
         ("{\"total\":1.234}", "1.234", true),
+        ("holds 5 kW·h", "5 kW", false),
+        ("holds 5 kW·h", "5 kW·h", true),
+        ("costs 5 EUR per kg", "5 EUR", false),
+        ("turns at 5 N·m", "5 N·m", true),
     ];
     for (text, spelled, wanted) in cases {
         assert_eq!(holds(text, spelled, &TimeZone::UTC), wanted, "{spelled} in {text}");

@@ -18,7 +18,7 @@ impl Drive {
     /// Where the answer of this run is kept; `None` where it is not to be, and none is to be given.
     pub(in crate::reason) async fn slot(&self) -> Option<Slot> {
         let started = self.log.story(|story| story.started.clone());
-        if started.no_cache || self.rule_for().is_some() {
+        if started.no_cache || !matches!(self.decider(), Ok(None)) {
             return None;
         }
         let memory = self.standing(&started.collections).await?;

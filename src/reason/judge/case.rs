@@ -130,7 +130,9 @@ fn exhibit(item: &Item, message: &Message) -> Exhibit {
                 fact.name.eq_ignore_ascii_case(name) || value == wanted.to_lowercase()
             })
     };
-    let (first, rest): (Vec<&Fact>, Vec<&Fact>) = item.facts.iter().partition(concerns);
+    // What has no name is a reply that is one text: prose, which is not for a judge.
+    let named = item.facts.iter().filter(|fact| !fact.name.is_empty());
+    let (first, rest): (Vec<&Fact>, Vec<&Fact>) = named.partition(concerns);
     let facts = first.into_iter().chain(rest).take(FACTS).map(|fact| Fact {
         name: short(&fact.name),
         value: short(&fact.value),

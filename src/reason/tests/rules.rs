@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::kit::{Bench, Model, PATIENCE, folder, last, text, visitor};
+use super::kit::{Bench, Model, PATIENCE, Says, folder, last, text, visitor};
 use crate::call::Taint;
+use crate::evidence;
 use crate::memory::{Draft, Visit};
 use crate::reason::event::Event;
-use crate::reason::{Asked, Config};
+use crate::reason::{Asked, Config, RunId};
 
 const LETTERS: &str = r#"
 name = "letters"
@@ -153,3 +154,119 @@ async fn a_memory_that_cannot_be_asked_counts_nothing() {
     assert!(why.contains("needs `letters`: the memory cannot be asked for it"), "{why}");
     bench.drain().await;
 }
+
+/// Whether parcel P-7 weighs more than 10 kg, as a model has it compared.
+async fn weighed() -> (Model, Bench, RunId) {
+    let model = Model::new(vec![
+        Says::Calls(vec![
+            ("parcel.find", json!({ "number": "P-7" })),
+            (
+                "compare",
+                json!({
+                    "left": { "evidence": "E1", "value": "weight" }, "operator": ">",
+                    "right": { "evidence": "Q", "value": "10 kg" },
+                }),
+            ),
+        ]),
+        text(
+            &json!({ "final": {
+                "answer": "Yes, it weighs 12 kg [E1]", "evidence": ["E1"],
+                "decision": { "value": "too_heavy", "step": "S3", "holds": true },
+            }})
+            .to_string(),
+        ),
+    ])
+    .await
+    .always(last("The parcel weighs 12 kg [Q]", &["Q"]));
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Does parcel P-7 weigh more than 10 kg?").await;
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
+    let run = events[0].run.clone();
+    (model, bench, run)
+}
+
+fn after(run: &RunId, question: &str) -> Asked {
+    Asked { question: question.into(), previous: Some(run.clone()), ..Asked::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_of_an_earlier_question_is_made_again_without_a_model() {
+    let (model, bench, run) = weighed().await;
+    let asked = model.count();
+    let mut last = run;
+    for (question, value, holds) in
+        [("And if it were 20 kg?", "does_not_hold", false), ("那如果是 9000 g 呢？", "holds", true)]
+    {
+        let events = bench.asks(after(&last, question)).await;
+        let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };
+        let decision = answered.answer.decision.as_ref().unwrap();
+        assert_eq!((decision.value.as_str(), decision.holds), (value, holds), "{question}");
+        last = events[0].run.clone();
+        let trace = bench.runs.trace(&visitor("a"), &last).await.unwrap();
+        assert_eq!(evidence::check(&trace), Vec::new(), "{question}");
+        assert!(trace.steps.iter().any(|step| step.id == decision.step));
+    }
+    assert_eq!(model.count(), asked, "no model was asked again");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_a_question_is_not_taken_as_a_follow_up_is_told() {
+    let (model, bench, run) = weighed().await;
+    let asked = model.count();
+    for (question, why) in [
+        ("And if it were 20 kg or 30 kg?", "`20 kg, 30 kg` can stand for"),
+        ("And if it were 20 kg, what would the postage be?", "says more, `postage`"),
+    ] {
+        let events = bench.asks(after(&run, question)).await;
+        let told = events.iter().find_map(|kept| match &kept.event {
+            Event::Rejected(one) if one.what == "rule" => Some(one.reasons.join("; ")),
+            _ => None,
+        });
+        let told = told.unwrap_or_else(|| panic!("it is not told: {events:#?}"));
+        assert!(told.contains(why), "{told}");
+    }
+    assert!(model.count() > asked, "the loop goes on with the model");
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rule_found_before_it_was_stuck_stays_evidence() {
+    let home = folder();
+    let rules = home.path().join("policies/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    std::fs::write(rules.join("price.toml"), PRICE).unwrap();
+    let model = Model::new(vec![last("Name one price; the rule has a limit [E1]", &["E1"])]).await;
+    let bench = Bench::with(&model, home, Config::default()).await;
+    let events = bench.ask("May an apple have a price of 4 EUR or 7 EUR?").await;
+    let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert_eq!(answered.answer.evidence[0].as_str(), "E1");
+    let trace = bench.runs.trace(&visitor("a"), &events[0].run).await.unwrap();
+    assert_eq!(evidence::check(&trace), Vec::new());
+    assert!(trace.evidence.iter().any(|item| item.id.as_str() == "E1"));
+    bench.drain().await;
+}
+
+const PRICE: &str = r#"
+id = "apple.price"
+owner = "tests"
+description = "Whether an apple is cheap."
+[when]
+all = [["apple"], ["price"]]
+[facts.price]
+from = "question"
+type = "money"
+unit = "EUR"
+[facts.most]
+from = "rule"
+type = "money"
+value = "5 EUR"
+[decide]
+all = [{ left = "price", operator = "<=", right = "most" }]
+[then]
+decision = "cheap"
+answer = { en = "{price} is cheap.", zh = "{price} 便宜。" }
+[else]
+decision = "dear"
+answer = { en = "{price} is dear.", zh = "{price} 贵。" }
+"#;
