@@ -10,8 +10,20 @@ use regex::{Captures, Regex};
 use super::{Lead, Unread, shown};
 use crate::evidence::value::Value;
 
-const MONTHS: [&str; 12] =
-    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 const NAMES: &str = r"((?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)?)\.?";
 
 /// What a form makes of what it found.
@@ -46,11 +58,7 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
 
 /// The date or instant with which a text begins, and its bytes.
 pub(super) fn lead(text: &str, zone: &TimeZone) -> Option<Lead> {
-    let is_month = || {
-        let start = text.get(..3).map(str::to_ascii_lowercase);
-        start.is_some_and(|start| MONTHS.contains(&start.as_str()))
-    };
-    if !text.starts_with(|c: char| c.is_ascii_digit()) && !is_month() {
+    if !text.starts_with(|c: char| c.is_ascii_digit()) && month_of(text).is_none() {
         return None;
     }
     FORMS.iter().find_map(|(form, read)| {
@@ -89,11 +97,15 @@ fn month_first(text: &str, found: &Captures<'_>, _zone: &TimeZone) -> Result<Val
     day(text, group(found, 3), &month(group(found, 1)), group(found, 2))
 }
 
+/// The month that a text begins with, by the first three letters of its name; the first one is 0.
+fn month_of(text: &str) -> Option<usize> {
+    let start = text.get(..3)?.to_ascii_lowercase();
+    MONTHS.iter().position(|month| month.starts_with(&start))
+}
+
 /// The number of a month's name.
 fn month(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    let place = MONTHS.iter().position(|month| name.starts_with(month));
-    place.map_or_else(String::new, |at| (at + 1).to_string())
+    month_of(name).map_or_else(String::new, |at| (at + 1).to_string())
 }
 
 fn part(text: &str, _found: &Captures<'_>, _zone: &TimeZone) -> Result<Value, Unread> {
@@ -142,20 +154,6 @@ fn instant(text: &str, found: &Captures<'_>, zone: &TimeZone) -> Result<Value, U
 /// How a part of a day is written, in lower case and without spaces: its year, its month, both, its day and
 /// month.
 pub(in crate::evidence) fn parts(date: Date) -> Vec<String> {
-    const LONG: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
     let (year, month, day) = (date.year(), date.month(), date.day());
     let mut all = vec![
         format!("{year}"),
@@ -170,7 +168,8 @@ pub(in crate::evidence) fn parts(date: Date) -> Vec<String> {
         format!("{month:02}月{day:02}日"),
     ];
     let place = usize::try_from(month - 1).unwrap_or_default();
-    for name in [MONTHS.get(place), LONG.get(place)].into_iter().flatten() {
+    let long = MONTHS.get(place).copied();
+    for name in [long.and_then(|name| name.get(..3)), long].into_iter().flatten() {
         all.push(format!("{name}{year}"));
         for end in ["", "st", "nd", "rd", "th"] {
             all.extend([format!("{name}{day}{end}"), format!("{day}{end}{name}")]);
