@@ -28,9 +28,7 @@ pub use draft::{Claim, Draft};
 pub use follow::{Again, FollowUp, Given, Unfollowed, follow_up, summaries};
 pub use read::{Expect, Type, Unread, read};
 pub use refusal::{Reason, Refusal};
-pub use rule::{
-    Decided, Loaded as LoadedRule, MemoryRead, Plan, Read, Rule, Rules, Stuck, Unfit, Want,
-};
+pub use rule::{Loaded as LoadedRule, MemoryRead, Plan, Read, Rule, Rules, Stuck, Unfit, Want};
 pub use schema::{schema, schema_text};
 pub use trace::{
     Answer, Combine, Confidence, Decision, Fact, Found, Item, Known, Label, Operand, Operation,

@@ -23,7 +23,7 @@ use super::read::Type;
 pub(super) use fact::{Untaken, can_be, in_question, is_chinese, plain_text, taken, told};
 pub use pick::Unfit;
 pub(super) use plan::COUNT;
-pub use plan::{Decided, MemoryRead, Plan, Read, Stuck, Want};
+pub use plan::{MemoryRead, Plan, Read, Stuck, Want};
 
 /// A declared rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

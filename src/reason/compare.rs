@@ -59,13 +59,13 @@ impl Drive {
         };
         let (code, told, step) = match compared {
             Ok(grown) => {
-                let step = grown.step.clone();
-                let fresh = self.proof().fresh(vec![grown]);
+                let step = grown.step;
+                let fresh = self.proof().fresh(&step);
                 let told = json!({
                     "evidence": step.id, "status": "success",
                     "data": { "holds": holds(&step), "text": step.text },
                 });
-                (String::new(), told, fresh.into_iter().next().map(|one| one.step))
+                (String::new(), told, fresh)
             }
             Err((code, why)) => (code.to_owned(), refused(code, &why), None),
         };

@@ -309,8 +309,8 @@ fn gone(name: &str) -> Outcome {
     Outcome::Failed(Failure { code: "AGENT_GONE".to_owned(), message, total: Spent::default() })
 }
 
-/// A reason as the stream tells it, whatever said it.
-fn one_line(text: &str) -> String {
+/// A text in one line, whatever said it.
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::drive::Drive;
+use super::drive::{Drive, one_line};
 use super::event::{Event, Kept};
 use super::{Inner, RunId};
 use crate::admission::Caller;
@@ -137,7 +137,6 @@ fn spelled(operand: &Operand) -> String {
         operand.spelled.clone()
     };
     // It can come from outside: a value in one line, and nothing that reads like a text.
-    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let value: String = value.chars().take(VALUE).collect();
+    let value: String = one_line(&value).chars().take(VALUE).collect();
     if operand.name.is_empty() { value } else { format!("{} = {value}", operand.name) }
 }

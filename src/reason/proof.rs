@@ -108,13 +108,13 @@ impl Proof {
     /// Adds evidence; its item, and its step where that is new.
     pub(super) fn found(&mut self, found: Found, at: Timestamp) -> (Option<Item>, Option<Step>) {
         let Grown { item, step } = self.builder.found(found, at);
-        let is_new = self.told.insert(step.id.clone());
-        (item, is_new.then_some(step))
+        let step = self.fresh(&step);
+        (item, step)
     }
 
-    /// Those of what was added that no event has yet.
-    pub(super) fn fresh(&mut self, grown: Vec<Grown>) -> Vec<Grown> {
-        grown.into_iter().filter(|one| self.told.insert(one.step.id.clone())).collect()
+    /// A step, where no event has it yet.
+    pub(super) fn fresh(&mut self, step: &Step) -> Option<Step> {
+        self.told.insert(step.id.clone()).then(|| step.clone())
     }
 
     /// The builder, for comparisons, rules and conclusions.

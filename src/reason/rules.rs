@@ -16,8 +16,8 @@ use super::recall;
 use super::state::Exchange;
 use crate::call::Taint;
 use crate::evidence::{
-    Again, Answer, Draft, FollowUp, Found, Given, Grown, Item, LoadedRule, MemoryRead, Plan, Read,
-    Source, Stuck, Want, follow_up,
+    Again, Answer, Draft, FollowUp, Found, Given, Item, LoadedRule, MemoryRead, Plan, Read, Source,
+    Stuck, Want, follow_up,
 };
 use crate::memory::{Asking, Compare, Filter, Question, Recollection};
 use crate::model::Role;
@@ -147,11 +147,10 @@ impl Drive {
         (rule, given): (Arc<LoadedRule>, BTreeMap<String, Given>),
     ) -> Tried<Draft> {
         let now = Timestamp::now();
-        let id = rule.rule.id.clone();
         let begun = Plan::begin(rule, self.proof().builder(), &given, now);
         self.grown("what the rule says").await?;
         let mut plan = match begun {
-            Ok((plan, _)) => plan,
+            Ok(plan) => plan,
             Err(stuck) => return Ok(Err(stuck)),
         };
         for _ in 0..ROUNDS {
@@ -162,7 +161,7 @@ impl Drive {
             self.call_all(&reads).await?;
             for read in &reads {
                 let taken = match &read.want {
-                    Want::Memory(want) => match self.hits_for(&id, read, want).await? {
+                    Want::Memory(want) => match self.hits_for(&plan, read, want).await? {
                         Ok(hits) => {
                             let now = Timestamp::now();
                             plan.recalled(&read.facts, self.proof().builder(), hits, now)
@@ -181,7 +180,7 @@ impl Drive {
         }
         let decided = plan.decide(self.proof().builder(), Timestamp::now());
         self.grown("what follows").await?;
-        Ok(decided.map(|decided| decided.draft))
+        Ok(decided)
     }
 
     /// Keeps what was added to the evidence; also where what it was for came to nothing.
@@ -201,10 +200,8 @@ impl Drive {
 
     /// What the memory has for a read. That it does not answer, or not with all, is no answer: a rule that
     /// counts would take it for nothing.
-    async fn hits_for(&self, rule: &str, read: &Read, want: &MemoryRead) -> Tried<Vec<Found>> {
-        let stuck = |why: String| {
-            Ok(Err(Stuck::Missing { rule: rule.to_owned(), fact: read.facts.join(", "), why }))
-        };
+    async fn hits_for(&self, plan: &Plan, read: &Read, want: &MemoryRead) -> Tried<Vec<Found>> {
+        let stuck = |why: String| Ok(Err(plan.missing(&read.facts.join(", "), why)));
         let permitted = self.log.story(|story| story.started.collections.clone());
         if !permitted.is_empty() && !permitted.contains(&want.collection) {
             let (asked, own) = (permitted.join("`, `"), &want.collection);
@@ -275,7 +272,7 @@ impl Drive {
         plan: &mut Plan,
         read: &Read,
         (tool, arguments): (&str, &Map<String, Value>),
-    ) -> Tried<Vec<Grown>> {
+    ) -> Tried<()> {
         let seen = self.log.story(|story| {
             story.with(TASK, |thread| {
                 let turns = thread.map(|thread| thread.turns.as_slice()).unwrap_or_default();
@@ -284,9 +281,8 @@ impl Drive {
         });
         let seen = seen.unwrap_or_default();
         if seen.call_id.is_empty() {
-            let (rule, fact) = (plan.rule().rule.id.clone(), read.facts.join(", "));
             let why = format!("tool `{tool}` was not called ({})", seen.code);
-            return Ok(Err(Stuck::Missing { rule, fact, why }));
+            return Ok(Err(plan.missing(&read.facts.join(", "), why)));
         }
         let data = seen.told.get("data").cloned().unwrap_or_default();
         let source = Source::Tool {

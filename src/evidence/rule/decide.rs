@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::fact;
-use super::plan::{Decided, Plan, Stuck};
-use crate::evidence::builder::{Builder, Grown};
+use super::plan::{Plan, Stuck};
+use crate::evidence::builder::Builder;
 use crate::evidence::draft::{Claim, Draft};
-use crate::evidence::trace::{Combine, Label, Operand};
+use crate::evidence::trace::{Combine, Label, Operand, Step};
 use crate::evidence::unit;
 use crate::evidence::value::Value;
 
@@ -18,38 +18,36 @@ impl Plan {
     ///
     /// # Errors
     /// [`Stuck`], where a fact is not known yet or two values cannot be compared.
-    pub fn decide(&self, builder: &mut Builder, at: Timestamp) -> Result<Decided, Stuck> {
+    pub fn decide(&self, builder: &mut Builder, at: Timestamp) -> Result<Draft, Stuck> {
         let rule = &self.rule.rule;
         let (combine, comparisons) = match rule.decide.any.is_empty() {
             true => (Combine::All, &rule.decide.all),
             false => (Combine::Any, &rule.decide.any),
         };
-        let mut grown: Vec<Grown> = Vec::new();
+        let mut compared: Vec<Step> = Vec::new();
         for one in comparisons {
             let (left, right) = (self.operand_of(&one.left)?, self.operand_of(&one.right)?);
-            let step = builder
+            let grown = builder
                 .compare_operands(left, one.operator, right, at)
                 .map_err(|wrong| self.refused(wrong))?;
-            grown.push(step);
+            compared.push(grown.step);
         }
-        let premises: Vec<Label> = grown.iter().map(|one| one.step.id.clone()).collect();
+        let premises: Vec<Label> = compared.iter().map(|step| step.id.clone()).collect();
         let mut evidence: Vec<Label> = vec![self.label.clone()];
-        for label in grown.iter().flat_map(|one| &one.step.evidence) {
+        for label in compared.iter().flat_map(|step| &step.evidence) {
             if !evidence.contains(label) {
                 evidence.push(label.clone());
             }
         }
         let text = format!("rule `{}`: {}", rule.id, rule.description);
-        let step = builder.combine(combine, vec![self.label.clone()], premises, (text, at));
-        let holds = step.step.result == Some(Value::of(true));
+        let step = builder.combine(combine, vec![self.label.clone()], premises, (text, at)).step;
+        let holds = step.result == Some(Value::of(true));
         let outcome = if holds { &rule.then } else { &rule.otherwise };
-        let claim = Claim { value: outcome.decision.clone(), step: step.step.id.clone(), holds };
+        let claim = Claim { value: outcome.decision.clone(), step: step.id, holds };
         let words = outcome.words(&builder.trace().question);
         let answer = fact::fill(words, &|name| self.word(builder, name));
         let answer = answer.unwrap_or_else(|| words.to_owned());
-        grown.push(step);
-        let draft = Draft { answer, evidence, decision: Some(claim), ..Draft::default() };
-        Ok(Decided { grown, draft })
+        Ok(Draft { answer, evidence, decision: Some(claim), ..Draft::default() })
     }
 
     fn operand_of(&self, name: &str) -> Result<Operand, Stuck> {

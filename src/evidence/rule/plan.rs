@@ -10,7 +10,6 @@ use serde_json::{Map, Value as Json};
 use super::fact::{self, Untaken};
 use super::{Fact, Loaded, Origin, Take};
 use crate::evidence::builder::{AS_OF, Builder, Grown};
-use crate::evidence::draft::Draft;
 use crate::evidence::follow::Given;
 use crate::evidence::read::Unread;
 use crate::evidence::refusal::Refusal;
@@ -104,16 +103,7 @@ pub enum Stuck {
     },
 }
 
-/// What a rule decided: the steps it took, and the answer to be finished from them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decided {
-    /// Evidence and steps, in order; they are in the builder already.
-    pub grown: Vec<Grown>,
-    /// The answer, with its decision and what it rests on.
-    pub draft: Draft,
-}
-
-/// A rule at work.
+/// A rule at work. What it finds and concludes goes into the builder, also where it gets stuck.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) rule: Arc<Loaded>,
@@ -132,21 +122,20 @@ impl Plan {
         builder: &mut Builder,
         given: &BTreeMap<String, Given>,
         at: Timestamp,
-    ) -> Result<(Self, Vec<Grown>), Stuck> {
+    ) -> Result<Self, Stuck> {
         let as_of = builder.trace().as_of;
         if !rule.holds_at(as_of) {
             let why = format!("it is not in force at {as_of}: ask for a date on which it is");
             let (rule, fact) = (rule.rule.id.clone(), AS_OF.to_owned());
             return Err(Stuck::Missing { rule, fact, why });
         }
-        let mut grown = vec![builder.found(rule.evidence(), at)];
-        let label = grown.first().map_or_else(Label::question, |one| one.label().clone());
+        let label = builder.found(rule.evidence(), at).label().clone();
         let mut plan = Self { rule, known: BTreeMap::new(), label };
         let loaded = Arc::clone(&plan.rule);
         for (name, fact) in &loaded.rule.facts {
             let (evidence, value) = match fact.from {
                 Origin::Question => match given.get(name) {
-                    Some(given) => (earlier(builder, given, at, &mut grown), given.spelled.clone()),
+                    Some(given) => (earlier(builder, given, at), given.spelled.clone()),
                     None => {
                         let question = builder.trace().question.clone();
                         let found = (plan.id(), name.as_str(), fact);
@@ -162,19 +151,15 @@ impl Plan {
             plan.keep(builder, (name, fact), (&evidence, value), unit)?;
         }
         plan.derive(builder)?;
-        Ok((plan, grown))
-    }
-
-    /// The rule at work.
-    pub const fn rule(&self) -> &Arc<Loaded> {
-        &self.rule
+        Ok(plan)
     }
 
     pub(super) fn id(&self) -> &str {
         &self.rule.rule.id
     }
 
-    pub(super) fn missing(&self, fact: &str, why: impl Into<String>) -> Stuck {
+    /// That a fact is not there; why it is not, and how to give it.
+    pub fn missing(&self, fact: &str, why: impl Into<String>) -> Stuck {
         Stuck::Missing { rule: self.id().to_owned(), fact: fact.to_owned(), why: why.into() }
     }
 
@@ -213,7 +198,7 @@ impl Plan {
         builder: &mut Builder,
         hits: Vec<Found>,
         at: Timestamp,
-    ) -> Result<Vec<Grown>, Stuck> {
+    ) -> Result<(), Stuck> {
         let trust = hits.iter().map(|hit| hit.trust).min().unwrap_or(100);
         let mut grown: Vec<Grown> =
             hits.into_iter().map(|found| builder.found(found, at)).collect();
@@ -228,8 +213,7 @@ impl Plan {
                 self.known.insert(name.to_owned(), operand);
             }
         }
-        self.derive(builder)?;
-        Ok(grown)
+        self.derive(builder)
     }
 
     /// The operand that the hits give by the fact's `take`.
@@ -265,7 +249,7 @@ impl Plan {
         builder: &mut Builder,
         (mut found, data): (Found, &Json),
         at: Timestamp,
-    ) -> Result<Vec<Grown>, Stuck> {
+    ) -> Result<(), Stuck> {
         let is_success = matches!(found.source, Source::Tool { success: true, .. });
         let mut lacks = None;
         for name in facts {
@@ -291,8 +275,7 @@ impl Plan {
             let fact = self.declared(name)?;
             self.keep(builder, (name, &fact), (grown.label(), name.to_owned()), "")?;
         }
-        self.derive(builder)?;
-        Ok(vec![grown])
+        self.derive(builder)
     }
 
     /// Works out every fact of which all parts are known.
@@ -361,14 +344,12 @@ fn want(fact: &Fact, (value, words): (Values<'_>, Words<'_>)) -> Option<Want> {
 }
 
 /// The label of the question that spells a given value.
-fn earlier(builder: &mut Builder, given: &Given, at: Timestamp, grown: &mut Vec<Grown>) -> Label {
+fn earlier(builder: &mut Builder, given: &Given, at: Timestamp) -> Label {
     let Some(run) = &given.run else { return Label::question() };
     let question = builder.trace().earlier_question(run).map(str::to_owned);
     let Some(question) = question else { return Label::question() };
-    let one = builder.found(Found::new(Source::Earlier { run: run.clone() }, question), at);
-    let label = one.label().clone();
-    grown.push(one);
-    label
+    let found = Found::new(Source::Earlier { run: run.clone() }, question);
+    builder.found(found, at).label().clone()
 }
 
 /// How many hits there are, as evidence of its own.

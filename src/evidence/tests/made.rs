@@ -83,7 +83,7 @@ pub(super) fn by_rule(
     (memory, data): (&[Found], &Json),
 ) -> Trace {
     let mut builder = Builder::new(opening, Config::default());
-    let (mut plan, _) = Plan::begin(Arc::clone(rule), &mut builder, given, now()).unwrap();
+    let mut plan = Plan::begin(Arc::clone(rule), &mut builder, given, now()).unwrap();
     loop {
         let reads = plan.reads();
         if reads.is_empty() {
@@ -101,8 +101,8 @@ pub(super) fn by_rule(
             }
         }
     }
-    let decided = plan.decide(&mut builder, now()).unwrap();
-    builder.answer(&decided.draft, now()).unwrap();
+    let draft = plan.decide(&mut builder, now()).unwrap();
+    builder.answer(&draft, now()).unwrap();
     builder.finish()
 }
 

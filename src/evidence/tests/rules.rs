@@ -70,7 +70,7 @@ fn a_batch_is_read_from_either_language() {
     let value = |question: &str| {
         let rule = picked(question);
         let mut builder = builder(question);
-        let (plan, _) = Plan::begin(rule, &mut builder, &BTreeMap::new(), now()).unwrap();
+        let plan = Plan::begin(rule, &mut builder, &BTreeMap::new(), now()).unwrap();
         plan.known()["batch"].value.to_string()
     };
     assert_eq!(value("Were there complaints about batch B-0413 before?"), "B-0413");
@@ -84,7 +84,7 @@ fn begun(question: &str) -> Result<(Plan, Builder), Stuck> {
     let rule = rules.all().iter().find(|one| one.file.ends_with("transfer-2026.toml")).unwrap();
     let mut builder = builder(question);
     let rule = std::sync::Arc::clone(rule);
-    let (plan, _) = Plan::begin(rule, &mut builder, &BTreeMap::new(), now())?;
+    let plan = Plan::begin(rule, &mut builder, &BTreeMap::new(), now())?;
     Ok((plan, builder))
 }
 
@@ -121,8 +121,7 @@ fn what_the_memory_does_not_give_is_said() {
 fn a_tool_that_failed_or_lacks_the_value_leaves_the_rule_stuck() {
     let question = "Can ORD-10016 be returned?";
     let mut builder = Builder::new(opening("run-1", question), Config::default());
-    let (mut plan, _) =
-        Plan::begin(picked(question), &mut builder, &BTreeMap::new(), now()).unwrap();
+    let mut plan = Plan::begin(picked(question), &mut builder, &BTreeMap::new(), now()).unwrap();
     let reads = plan.reads();
     let Want::Tool { tool: name, arguments } = &reads[0].want else { panic!() };
     assert_eq!(arguments["order_id"], json!("ORD-10016"));

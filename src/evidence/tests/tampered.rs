@@ -306,7 +306,7 @@ fn what_a_rule_takes_of_several_is_taken_again() {
 
 fn stuck(take: &str, hits: Vec<Found>) -> Stuck {
     let mut builder = builder(ASKED);
-    let (mut plan, _) = Plan::begin(takes(take), &mut builder, &BTreeMap::new(), now()).unwrap();
+    let mut plan = Plan::begin(takes(take), &mut builder, &BTreeMap::new(), now()).unwrap();
     let facts = plan.reads()[0].facts.clone();
     plan.recalled(&facts, &mut builder, hits, now()).unwrap_err()
 }
