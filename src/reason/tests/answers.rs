@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::kit::{Bench, Model, Says, call, kinds, last, seen, text, visitor};
+use super::kit::{Bench, Model, Says, call, kinds, last, seen, text, visitor, weighs_more};
 use crate::evidence;
 use crate::reason::event::Event;
 use crate::reason::{Asked, Error, Filter, State};
@@ -96,26 +96,7 @@ async fn calls_of_one_turn_run_side_by_side_and_keep_their_places() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_compares_and_the_decision_names_its_step() {
-    let model = Model::new(vec![
-        Says::Calls(vec![
-            ("parcel.find", json!({ "number": "P-7" })),
-            (
-                "compare",
-                json!({
-                    "left": { "evidence": "E1", "value": "weight" }, "operator": ">",
-                    "right": { "evidence": "Q", "value": "10 kg" },
-                }),
-            ),
-        ]),
-        text(
-            &json!({ "final": {
-                "answer": "Yes, it weighs 12 kg [E1]", "evidence": ["E1"],
-                "decision": { "value": "too_heavy", "step": "S3", "holds": true },
-            }})
-            .to_string(),
-        ),
-    ])
-    .await;
+    let model = Model::new(weighs_more()).await;
     let bench = Bench::new(&model).await;
     let events = bench.ask("Does parcel P-7 weigh more than 10 kg?").await;
     let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };

@@ -99,6 +99,29 @@ pub(super) fn last(answer: &str, evidence: &[&str]) -> Says {
     Says::Text(json!({ "final": { "answer": answer, "evidence": evidence } }).to_string())
 }
 
+/// What a model answers that has it compared whether parcel P-7 weighs more than 10 kg.
+pub(super) fn weighs_more() -> Vec<Says> {
+    vec![
+        Says::Calls(vec![
+            ("parcel.find", json!({ "number": "P-7" })),
+            (
+                "compare",
+                json!({
+                    "left": { "evidence": "E1", "value": "weight" }, "operator": ">",
+                    "right": { "evidence": "Q", "value": "10 kg" },
+                }),
+            ),
+        ]),
+        text(
+            &json!({ "final": {
+                "answer": "Yes, it weighs 12 kg [E1]", "evidence": ["E1"],
+                "decision": { "value": "too_heavy", "step": "S3", "holds": true },
+            }})
+            .to_string(),
+        ),
+    ]
+}
+
 /// A model behind HTTP. What it was asked is kept.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
@@ -243,13 +266,16 @@ pub(super) fn visitor(name: &str) -> Visitor {
 }
 
 /// A folder with tools, policies and a rule-less world.
+/// Writes a file of the policies in a home.
+pub(super) fn declare(home: &Path, path: &str, text: &str) {
+    let path = home.join("policies").join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
 pub(super) fn folder() -> Arc<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
-    let write = |path: &str, text: &str| {
-        let path = folder.path().join("policies").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
+    let write = |path: &str, text: &str| declare(folder.path(), path, text);
     write("sandbox/loop.toml", PROFILE);
     write("cedar/loop.cedar", POLICIES);
     let tell = r#"printf '{"number":"P-7","weight":"12 kg","city":"Lyon"}'"#;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::kit::{Bench, Model, Says, call, folder, kinds, last, seen, text, visitor};
+use super::kit::{Bench, Model, Says, call, declare, folder, kinds, last, seen, text, visitor};
 use crate::call::Taint;
 use crate::evidence;
 use crate::reason::event::{Event, Planned, Recalled};
@@ -53,13 +53,11 @@ const ASKED: &str = "What does parcel P-7 weigh?";
 
 fn agents(parallel: usize) -> Arc<tempfile::TempDir> {
     let home = folder();
-    let agents = home.path().join("policies/agents");
-    std::fs::create_dir_all(&agents).unwrap();
     let lead = LEAD.replace("PARALLEL", &parallel.to_string());
     for (name, text) in
         [("lead", lead.as_str()), ("finder", FINDER), ("weigher", WEIGHER), ("judge", JUDGE)]
     {
-        std::fs::write(agents.join(format!("{name}.toml")), text).unwrap();
+        declare(home.path(), &format!("agents/{name}.toml"), text);
     }
     home
 }
@@ -245,19 +243,25 @@ async fn without_a_budget_no_plan_is_asked_for() {
     bench.drain().await;
 }
 
+/// A run whose finder may spend so many tokens, and comes to that limit.
+async fn spends_all(model: &Model, tokens: u64) -> Bench {
+    let home = agents(1);
+    let finder = format!("{FINDER}budget = {{ tokens = {tokens} }}\n");
+    declare(home.path(), "agents/finder.toml", &finder);
+    let bench = Bench::with(model, home, Config::default()).await;
+    let events = bench.asks(asked()).await;
+    let Event::Partial(partial) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
+    bench
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_has_spent_its_own_budget_is_asked_nothing_more() {
     let model = Model::new(Vec::new())
         .await
         .when("You do not answer the question yourself", text(&simple().to_string()))
         .when("FINDER", call("parcel.find", number()));
-    let home = agents(1);
-    let finder = format!("{FINDER}budget = {{ tokens = 15 }}\n");
-    std::fs::write(home.path().join("policies/agents/finder.toml"), finder).unwrap();
-    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
-    let events = bench.asks(asked()).await;
-    let Event::Partial(partial) = &events.last().unwrap().event else { panic!("{events:#?}") };
-    assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
+    let bench = spends_all(&model, 15).await;
     assert_eq!(model.count(), 2, "the plan, and one question of the finder");
     bench.drain().await;
 }
@@ -272,13 +276,7 @@ async fn a_second_attempt_has_what_the_first_left_of_the_budget() {
         .when("FINDER", call("parcel.find", number()))
         .when("FINDER", weighs("much", "E1"))
         .when("FINDER", weighs("12", "E1"));
-    let home = agents(1);
-    let finder = format!("{FINDER}budget = {{ tokens = 30 }}\n");
-    std::fs::write(home.path().join("policies/agents/finder.toml"), finder).unwrap();
-    let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
-    let events = bench.asks(asked()).await;
-    let Event::Partial(partial) = &events.last().unwrap().event else { panic!("{events:#?}") };
-    assert!(partial.text.contains("its agent may spend"), "{}", partial.text);
+    let bench = spends_all(&model, 30).await;
     assert_eq!(model.count(), 3, "the plan, and two questions of the finder at 15 tokens");
     bench.drain().await;
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::kit::{Bench, Model, Says, call, folder, last, seen, visitor};
 use crate::call::Taint;
+use crate::pipeline::Recorded;
 use crate::reason::event::{
     Action, Event, Kept, Recalled, Route, Routed, Started, Thought, Wanted,
 };
@@ -120,20 +121,26 @@ async fn a_call_that_only_reads_is_made_again() {
     bench.drain().await;
 }
 
+/// A call that was sent under the daemon before, which was killed before it had written down what came of
+/// it.
+async fn called(idle: &Model, home: &Arc<tempfile::TempDir>, tool: &str) -> (String, Recorded) {
+    let bench = Bench::with(idle, Arc::clone(home), Config::default()).await;
+    let own = visitor("a").caller;
+    let call = crate::call::Call::new(tool, r#"{"number":"P-7"}"#);
+    let id = call.id.to_string();
+    let entered = bench.pipeline.enter(&call.id, &own).unwrap();
+    let recorded = bench.pipeline.call(call, entered, &own, None).await;
+    bench.drain().await;
+    std::fs::remove_file(home.path().join("runs.db")).unwrap();
+    (id, recorded)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_with_a_record_is_read_there() {
     let home = folder();
     let idle = Model::new(Vec::new()).await;
-    let bench = Bench::with(&idle, Arc::clone(&home), Config::default()).await;
-    // It ran under the daemon before, which was killed before it had written that down.
-    let own = visitor("a").caller;
-    let call = crate::call::Call::new("parcel.mark", r#"{"number":"P-7"}"#);
-    let id = call.id.to_string();
-    let entered = bench.pipeline.enter(&call.id, &own).unwrap();
-    let recorded = bench.pipeline.call(call, entered, &own, None).await;
+    let (id, recorded) = called(&idle, &home, "parcel.mark").await;
     assert!(recorded.reply.error.is_none(), "{}", recorded.json);
-    bench.drain().await;
-    std::fs::remove_file(home.path().join("runs.db")).unwrap();
     let run = left_behind(home.path(), "parcel.mark", &id).await;
     let model = Model::new(vec![last("It is marked [E1]", &["E1"])]).await;
     let bench = reopened(&model, &home).await;
@@ -168,15 +175,8 @@ async fn a_drain_suspends_and_the_next_daemon_goes_on() {
 async fn an_approval_that_was_asked_for_just_before_the_end_is_told_and_waited_for() {
     let home = folder();
     let idle = Model::new(Vec::new()).await;
-    let bench = Bench::with(&idle, Arc::clone(&home), Config::default()).await;
-    let own = visitor("a").caller;
-    let call = crate::call::Call::new("parcel.send", r#"{"number":"P-7"}"#);
-    let id = call.id.to_string();
-    let entered = bench.pipeline.enter(&call.id, &own).unwrap();
-    let recorded = bench.pipeline.call(call, entered, &own, None).await;
+    let (id, recorded) = called(&idle, &home, "parcel.send").await;
     assert!(recorded.json.contains("pending"), "{}", recorded.json);
-    bench.drain().await;
-    std::fs::remove_file(home.path().join("runs.db")).unwrap();
     let run = left_behind(home.path(), "parcel.send", &id).await;
     let bench = reopened(&idle, &home).await;
     let kept = bench.until(&run, |event| matches!(event, Event::Waiting(_))).await;

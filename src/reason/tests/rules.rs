@@ -1,4 +1,5 @@
-//! What a declared rule reads of the memory taints what it then calls.
+//! Questions that declared rules and earlier comparisons decide: what they read taints what they call, and where
+//! they decide nothing, that is told.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::kit::{Bench, Model, PATIENCE, Says, folder, last, text, visitor};
+use super::kit::{Bench, Model, PATIENCE, declare, folder, last, text, visitor, weighs_more};
 use crate::call::Taint;
 use crate::evidence;
 use crate::memory::{Draft, Visit};
 use crate::reason::event::Event;
-use crate::reason::{Asked, Config, RunId};
+use crate::reason::{Asked, Config, Kept, RunId};
 
 const LETTERS: &str = r#"
 name = "letters"
@@ -64,15 +65,10 @@ answer.zh = "包裹 {parcel} 未标记。"
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_with_what_a_rule_read_outside_is_decided_as_such() {
     let home = folder();
-    let write = |path: &str, text: &str| {
-        let path = home.path().join("policies").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
     let policies = concat!(env!("CARGO_MANIFEST_DIR"), "/policies/memory/default.cedar");
-    write("memory/default.cedar", &std::fs::read_to_string(policies).unwrap());
-    write("memory/letters.toml", LETTERS);
-    write("rules/marked.toml", RULE);
+    declare(home.path(), "memory/default.cedar", &std::fs::read_to_string(policies).unwrap());
+    declare(home.path(), "memory/letters.toml", LETTERS);
+    declare(home.path(), "rules/marked.toml", RULE);
     let model = Model::new(Vec::new()).await;
     let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
     let mut standing = bench.desk.standing();
@@ -139,45 +135,28 @@ answer.zh = "有 {letters} 封信。"
 #[tokio::test(flavor = "multi_thread")]
 async fn a_memory_that_cannot_be_asked_counts_nothing() {
     let home = folder();
-    let rules = home.path().join("policies/rules");
-    std::fs::create_dir_all(&rules).unwrap();
-    std::fs::write(rules.join("none.toml"), COUNTS).unwrap();
+    declare(home.path(), "rules/none.toml", COUNTS);
     let model = Model::new(vec![last("I cannot tell.", &[])]).await.always(text("I cannot tell."));
     let bench = Bench::with(&model, Arc::clone(&home), Config::default()).await;
     let asked = Asked { question: "How many letters are there?".into(), ..Asked::default() };
     let events = bench.asks(asked).await;
-    let why = events.iter().find_map(|kept| match &kept.event {
-        Event::Rejected(one) if one.what == "rule" => Some(one.reasons.join("; ")),
-        _ => None,
-    });
-    let why = why.unwrap_or_else(|| panic!("the rule decided: {events:#?}"));
+    let why = undecided(&events);
     assert!(why.contains("needs `letters`: the memory cannot be asked for it"), "{why}");
     bench.drain().await;
 }
 
+/// Why nothing decided without a model, as the stream tells it.
+fn undecided(events: &[Kept]) -> String {
+    let told = events.iter().find_map(|kept| match &kept.event {
+        Event::Rejected(one) if one.what == "rule" => Some(one.reasons.join("; ")),
+        _ => None,
+    });
+    told.unwrap_or_else(|| panic!("it is not told: {events:#?}"))
+}
+
 /// Whether parcel P-7 weighs more than 10 kg, as a model has it compared.
 async fn weighed() -> (Model, Bench, RunId) {
-    let model = Model::new(vec![
-        Says::Calls(vec![
-            ("parcel.find", json!({ "number": "P-7" })),
-            (
-                "compare",
-                json!({
-                    "left": { "evidence": "E1", "value": "weight" }, "operator": ">",
-                    "right": { "evidence": "Q", "value": "10 kg" },
-                }),
-            ),
-        ]),
-        text(
-            &json!({ "final": {
-                "answer": "Yes, it weighs 12 kg [E1]", "evidence": ["E1"],
-                "decision": { "value": "too_heavy", "step": "S3", "holds": true },
-            }})
-            .to_string(),
-        ),
-    ])
-    .await
-    .always(last("The parcel weighs 12 kg [Q]", &["Q"]));
+    let model = Model::new(weighs_more()).await.always(last("The parcel weighs 12 kg [Q]", &["Q"]));
     let bench = Bench::new(&model).await;
     let events = bench.ask("Does parcel P-7 weigh more than 10 kg?").await;
     assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
@@ -219,11 +198,7 @@ async fn why_a_question_is_not_taken_as_a_follow_up_is_told() {
         ("And if it were 20 kg, what would the postage be?", "says more, `postage`"),
     ] {
         let events = bench.asks(after(&run, question)).await;
-        let told = events.iter().find_map(|kept| match &kept.event {
-            Event::Rejected(one) if one.what == "rule" => Some(one.reasons.join("; ")),
-            _ => None,
-        });
-        let told = told.unwrap_or_else(|| panic!("it is not told: {events:#?}"));
+        let told = undecided(&events);
         assert!(told.contains(why), "{told}");
     }
     assert!(model.count() > asked, "the loop goes on with the model");
@@ -233,9 +208,7 @@ async fn why_a_question_is_not_taken_as_a_follow_up_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_rule_found_before_it_was_stuck_stays_evidence() {
     let home = folder();
-    let rules = home.path().join("policies/rules");
-    std::fs::create_dir_all(&rules).unwrap();
-    std::fs::write(rules.join("price.toml"), PRICE).unwrap();
+    declare(home.path(), "rules/price.toml", PRICE);
     let model = Model::new(vec![last("Name one price; the rule has a limit [E1]", &["E1"])]).await;
     let bench = Bench::with(&model, home, Config::default()).await;
     let events = bench.ask("May an apple have a price of 4 EUR or 7 EUR?").await;
