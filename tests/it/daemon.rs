@@ -405,6 +405,14 @@ pub(crate) fn code(reply: &Value) -> &str {
     reply["error"]["code"].as_str().unwrap_or("SUCCESS")
 }
 
+/// Whether a process with exactly this command line runs anywhere on the machine.
+pub(crate) fn host_runs(command: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().any(|entry| {
+        let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
+        line.strip_suffix(b"\0").unwrap_or_default() == command.replace(' ', "\0").as_bytes()
+    })
+}
+
 /// Waits until a condition holds, or fails the test.
 pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) {
     let waited = tokio::time::timeout(PATIENCE, until(condition)).await;

@@ -13,7 +13,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::daemon::{Setup, code, containers, eventually, http, parsed, request, spawn};
+use crate::daemon::{Setup, code, containers, eventually, host_runs, http, parsed, request, spawn};
 
 fn sh(script: &str) -> CallRequest {
     request("probe.slow", &json!({ "script": script }).to_string())
@@ -120,14 +120,6 @@ async fn a_caller_that_goes_away_takes_its_container_along() {
     drop(stream);
     recorded(&daemon, &id, "CANCELLED").await;
     eventually("no tool sleeps on", || async { !host_runs("sleep 20") }).await;
-}
-
-/// Whether a process with exactly this command line runs anywhere on the machine.
-fn host_runs(command: &str) -> bool {
-    std::fs::read_dir("/proc").unwrap().any(|entry| {
-        let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
-        line.strip_suffix(b"\0").unwrap_or_default() == command.replace(' ', "\0").as_bytes()
-    })
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,7 +19,7 @@ use switchboard::proto::reason::{
 use tokio_stream::StreamExt;
 use tonic::Code;
 
-use crate::daemon::eventually;
+use crate::daemon::{eventually, host_runs};
 use bed::{Bed, all, answer, ask, count, kind, kinds, reason, until, whole};
 use forms::Form;
 use model::{Model, Say, Seen};
@@ -166,6 +166,8 @@ async fn a_cancelled_run_ends_its_call_and_begins_nothing_further() {
     let bed = Bed::by(|_| Say::call("probe.slow", json!({ "script": "sleep 50" }))).await;
     let mut stream = bed.start("agent", ask("Sleep.")).await.unwrap();
     let events = until(&mut stream, "action").await;
+    // The event stands before the call, which a cancel before its beginning would leave out.
+    eventually("the call runs", || async { host_runs("sleep 50") }).await;
     let run = events[0].run_id.clone();
     let cancel = || CancelRequest { run_id: run.clone() };
     let mut client = bed.client().await;
