@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tonic::{Code, Request, Status, Streaming};
 use tonic_types::StatusExt;
 
@@ -122,11 +123,12 @@ async fn follow(
     mut events: Streaming<proto::RunEvent>,
     mut place: Place,
 ) -> Result<ExitCode, Failed> {
+    // From before the first event on, so that whoever has seen it can interrupt.
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(Failed::answer)?;
     loop {
         let came = tokio::select! {
             came = events.message() => came,
-            interrupted = tokio::signal::ctrl_c() => {
-                interrupted.map_err(Failed::answer)?;
+            _ = interrupts.recv() => {
                 return Err(Failed::answer(place.later("stopped")));
             }
         };

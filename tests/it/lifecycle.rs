@@ -450,10 +450,12 @@ async fn one_channel_over_the_socket_outlives_restarts_of_the_daemon() {
     }
 }
 
-/// Whether a client says that no daemon answered: as UNAVAILABLE, or, where its write met a dying
-/// connection, as an error of the transport.
+/// Whether a client says that no daemon answered: as UNAVAILABLE, or, where its request met a dying
+/// connection, with the transport's own error behind it, which it tells as UNKNOWN or CANCELLED.
 fn is_unreachable(status: &tonic::Status) -> bool {
-    status.code() == tonic::Code::Unavailable || status.message().starts_with("transport error")
+    let source = std::error::Error::source(status);
+    status.code() == tonic::Code::Unavailable
+        || source.is_some_and(|source| source.is::<tonic::transport::Error>())
 }
 
 #[tokio::test(flavor = "multi_thread")]
