@@ -185,18 +185,21 @@ fn asked(
     why.map_or(Ok(()), Err)
 }
 
-/// Whether the value is the one that the rule takes of all units that were recalled. Where it reads two
-/// facts in the same way, their units cannot be told apart.
+/// Whether the value is the one that the rule takes of all units that were recalled. Where it reads another
+/// fact from the same collection, the units of the two reads cannot be told apart.
 fn recalled(
     at: (&Trace, &TimeZone),
     (rule, fact): (&Item, &Fact),
     operand: &Operand,
 ) -> Result<(), String> {
     let ((trace, _), name) = (at, operand.name.as_str());
-    let from = |one: &&trace::Fact| one.name == format!("from.{name}");
-    let own = rule.facts.iter().find(from).map(|one| &one.value);
-    let alike = |one: &&trace::Fact| one.name.starts_with("from.") && Some(&one.value) == own;
-    if rule.facts.iter().filter(alike).count() > 1 {
+    let beside = |one: &trace::Fact| {
+        let mut words = one.value.splitn(3, ' ');
+        let is_read = matches!(words.next(), Some("memory" | "count"));
+        let is_other = one.name.strip_prefix("from.").is_some_and(|other| other != name);
+        is_other && is_read && words.next() == Some(fact.collection.as_str())
+    };
+    if rule.facts.iter().any(beside) {
         return Ok(());
     }
     let is_one = |item: &&Item| {

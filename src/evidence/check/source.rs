@@ -76,7 +76,7 @@ pub(super) fn check(
 /// What the reply of a tool states stands in it, where each fact says.
 fn replied(item: &Item, place: &str, wrong: &mut Vec<Refusal>) {
     let data: Option<serde_json::Value> = serde_json::from_str(&item.text).ok();
-    for (number, fact) in item.facts.iter().enumerate().filter(|(_, one)| !one.pointer.is_empty()) {
+    for (number, fact) in item.facts.iter().enumerate() {
         let found = data.as_ref().and_then(|data| data.pointer(&fact.pointer));
         if found.and_then(plain_text).as_ref() != Some(&fact.value) {
             let message = format!(

@@ -21,7 +21,7 @@ fn take_out(json: &mut Json, pointer: &str, member: &str) {
     json.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(member).unwrap();
 }
 
-const CASES: [Case; 27] = [
+const CASES: [Case; 28] = [
     (
         "the conclusion of another rule among the premises",
         made::transfer,
@@ -145,6 +145,18 @@ const CASES: [Case; 27] = [
         "/evidence/2/facts/0",
     ),
     (
+        "a weight of the reply that no place in it has",
+        made::parcel,
+        |json| {
+            take_out(json, "/evidence/2/facts/0", "pointer");
+            put(json, "/evidence/2/facts/0/value", json!("20500 g"));
+            put(json, "/steps/3/operands/0/spelled", json!("20500 g"));
+            put(json, "/steps/3/operands/0/value/number", json!("20500"));
+        },
+        Reason::NotInEvidence,
+        "/evidence/2/facts/0",
+    ),
+    (
         "a reply without the day",
         made::returned,
         |json| put(json, "/evidence/2/text", json!("ordered")),
@@ -257,18 +269,28 @@ fn what_was_tampered_with_is_refused_with_its_reason_and_place() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// The shipped rule on transfers, with this way to take its limit.
-fn takes(take: &str) -> Arc<LoadedRule> {
-    let text = std::fs::read_to_string(made::policies().join("rules/transfer-2026.toml")).unwrap();
-    let fact = "fact = \"transfer.second_approval_above\"";
-    assert!(text.contains(fact));
-    let text = text.replace(fact, &format!("{fact}\ntake = \"{take}\""));
+const LIMIT: &str = "fact = \"transfer.second_approval_above\"";
+const COMPARED: &str = "{ left = \"amount\", operator = \">\", right = \"limit\" }";
+
+/// The shipped rule on transfers, with some of its words changed.
+fn changed(changes: &[(&str, String)]) -> Arc<LoadedRule> {
+    let mut text =
+        std::fs::read_to_string(made::policies().join("rules/transfer-2026.toml")).unwrap();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("rules")).unwrap();
     std::fs::write(folder.path().join("rules/a.toml"), text).unwrap();
     let (rules, problems) = Rules::load(folder.path());
     assert!(problems.is_empty(), "{problems:?}");
     Arc::clone(&rules.all()[0])
+}
+
+/// The same with this way to take its limit.
+fn takes(take: &str) -> Arc<LoadedRule> {
+    changed(&[(LIMIT, format!("{LIMIT}\ntake = \"{take}\""))])
 }
 
 fn limits(all: &[(&str, &str)]) -> Vec<Found> {
@@ -302,6 +324,34 @@ fn what_a_rule_takes_of_several_is_taken_again() {
     }
     let same = decided("one", &[("10000", "EUR"), ("10000.00", "EUR")]);
     assert_eq!(check(&same), Vec::new(), "one value in two spellings");
+}
+
+#[test]
+fn what_a_rule_reads_twice_from_one_collection_is_not_mixed_up() {
+    let floor = "[facts.floor]\nfrom = \"memory\"\ntype = \"money\"\nunit = \"EUR\"\n\
+                 collection = \"regulations\"\nfilter = { regulation = \"floors\" }\n\
+                 question = \"floor\"\nfact = \"transfer.floor\"\n\n[decide]\n";
+    let both = format!("{COMPARED}, {}", COMPARED.replace("limit", "floor"));
+    let rule = changed(&[("[decide]\n", floor.to_owned()), (COMPARED, both)]);
+    let mut builder = builder(ASKED);
+    let mut plan = Plan::begin(rule, &mut builder, &BTreeMap::new(), now()).unwrap();
+    let reads = plan.reads();
+    assert_eq!(reads.len(), 2);
+    for read in reads {
+        // What states the floor states another limit too, which its own read does not bring.
+        let facts: &[(&str, &str)] = match read.facts[0].as_str() {
+            "limit" => &[("second_approval_above", "10000")],
+            _ => &[("floor", "100"), ("second_approval_above", "12000")],
+        };
+        let stated = |(name, value): &(&str, &str)| Fact::of_unit("transfer", name, value, "EUR");
+        let name = &read.facts[0];
+        let hit = memory(name, "regulations", name, facts.iter().map(stated).collect());
+        plan.recalled(&read.facts, &mut builder, vec![hit], now()).unwrap();
+    }
+    let limit = plan.known()["limit"].value.to_string();
+    let decided = plan.decide(&mut builder, now()).unwrap();
+    builder.answer(&decided, now()).unwrap();
+    assert_eq!((limit.as_str(), check(&builder.finish())), ("10000 EUR", Vec::new()));
 }
 
 fn stuck(take: &str, hits: Vec<Found>) -> Stuck {
