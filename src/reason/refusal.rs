@@ -38,7 +38,7 @@ impl<C: fmt::Display> fmt::Display for Refusal<C> {
 }
 
 /// Refusals as a model reads them, one a line.
-pub(super) fn lines<C: fmt::Display>(refusals: &[Refusal<C>]) -> String {
+pub(super) fn lines(refusals: &[impl fmt::Display]) -> String {
     let mut lines: Vec<String> =
         refusals.iter().take(SHOWN).map(|one| format!("- {one}")).collect();
     if let Some(more) = refusals.len().checked_sub(SHOWN).filter(|more| *more > 0) {

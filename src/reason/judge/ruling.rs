@@ -62,7 +62,7 @@ pub(in crate::reason) fn shape(case: &Case) -> Value {
 pub(in crate::reason) fn mend(refusals: &[Refusal]) -> String {
     format!(
         "The ruling does not hold:\n{}\nWrite the whole ruling again, with every fault mended.",
-        lines::<Reason>(refusals)
+        lines(refusals)
     )
 }
 

@@ -1,9 +1,11 @@
 //! What an orchestrator's model is asked: agents, tools and claims in, the words and the JSON Schema of
 //! the plan that it is to make out.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 
-use super::{Plan, Reason, Refusal, Staff};
+use super::{Plan, Staff};
 use crate::reason::agent::Agent;
 use crate::reason::refusal::lines;
 
@@ -51,11 +53,11 @@ impl Plan {
     }
 
     /// What the model is told of a plan that was refused.
-    pub(crate) fn mend(refusals: &[Refusal]) -> String {
+    pub(crate) fn mend(refusals: &[impl fmt::Display]) -> String {
         format!(
             "The plan cannot be run. Each line is one fault, with its code, its place as a JSON Pointer \
              and how to mend it:\n{}\nWrite the whole plan again, with every fault mended.",
-            lines::<Reason>(refusals)
+            lines(refusals)
         )
     }
 

@@ -237,7 +237,7 @@ impl Course {
 
     /// What a task gave does not travel on: it is asked once more, then left out.
     fn refuse(&mut self, task: &str, attempt: u32, refusals: Vec<message::Refusal>) {
-        let words = lines::<message::Reason>(&refusals);
+        let words = lines(&refusals);
         self.note(task, Note::Refused { attempt, refusals });
         if attempt > RETRIES {
             let words = format!("what it gave was refused {attempt} times, at last:\n{words}");

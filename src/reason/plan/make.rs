@@ -8,6 +8,7 @@ use crate::model::{Failed, Prompt, Role, Said, Turn, Who};
 use crate::reason::drive::{Drive, Halt};
 use crate::reason::errand::{Errand, Outcome};
 use crate::reason::event::{Event, Kept, Planned, Spent};
+use crate::reason::refusal::lines;
 
 /// Longest text of a plan that the record repeats, in characters.
 const SHOWN: usize = 4000;
@@ -19,7 +20,7 @@ const AGAIN_SHOWN: usize = 16_000;
 pub(super) struct Past {
     pub(super) board: Option<Board>,
     /// The last plan that was refused, and why.
-    refused: Option<(String, String)>,
+    refused: Option<(String, Vec<String>)>,
     attempts: usize,
 }
 
@@ -39,7 +40,7 @@ impl Drive {
                         serde_json::Value::String(text) => text.clone(),
                         other => other.to_string(),
                     };
-                    past.refused = Some((text, planned.refusals.join("\n")));
+                    past.refused = Some((text, planned.refusals.clone()));
                 }
                 (Event::Message(told), Some(board)) => {
                     if let Ok(note) = serde_json::from_value::<Note>(told.message.clone()) {
@@ -69,8 +70,9 @@ impl Drive {
             self.open()?;
             let mut asked = vec![self.question.clone()];
             asked.extend(self.earlier_words());
-            if let Some((plan, mend)) = &refused {
-                asked.push(format!("Your last plan was:\n{}\n\n{mend}", shown(plan, AGAIN_SHOWN)));
+            if let Some((plan, reasons)) = &refused {
+                let (plan, mend) = (shown(plan, AGAIN_SHOWN), Plan::mend(reasons));
+                asked.push(format!("Your last plan was:\n{plan}\n\n{mend}"));
             }
             let prompt = Prompt {
                 system: Plan::instructions(staff),
@@ -101,13 +103,14 @@ impl Drive {
             let text = plan.to_string();
             // Kept as the question is: without what is sensitive.
             let plan = serde_json::from_str(&mask::json(&text)).unwrap_or(plan);
-            self.add("", Event::Planned(Planned { plan, refusals: reasons, spent })).await?;
+            self.add("", Event::Planned(Planned { plan, refusals: reasons.clone(), spent }))
+                .await?;
             match read {
                 Ok(plan) if refusals.is_empty() => return Ok(Ok(plan)),
-                _ => refused = Some((text, Plan::mend(&refusals))),
+                _ => refused = Some((text, reasons)),
             }
         }
-        let reasons = refused.map(|(_, reasons)| reasons).unwrap_or_default();
+        let reasons = refused.map(|(_, reasons)| lines(&reasons)).unwrap_or_default();
         let why = format!("no plan of {attempts} could be run; of the last one:\n{reasons}");
         Ok(Err(Box::new(self.at_limit("model", "PLAN_REFUSED", &why))))
     }

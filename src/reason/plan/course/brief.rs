@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Course, Job, ancestors};
 use crate::evidence::{Item, Source};
 use crate::reason::agent::Agent;
-use crate::reason::message::{self, Message, Refusal, instructions, shape};
+use crate::reason::message::{Message, Refusal, instructions, shape};
 use crate::reason::plan::Task;
 use crate::reason::refusal::lines;
 
@@ -34,7 +34,7 @@ impl Course {
         if !refusals.is_empty() {
             role.push(format!(
                 "What you gave before does not travel on:\n{}\nGive it again, with every fault mended.",
-                lines::<message::Reason>(refusals)
+                lines(refusals)
             ));
         }
         Job {
