@@ -217,7 +217,8 @@ fn changes<'c>(
             for operand in operands {
                 let unit = operand.value.unit().unwrap_or_default();
                 let Some(kind) = kind_of(&operand.value) else { continue };
-                if rule::can_be(kind, unit, value, bare) {
+                let is_other = spot.counted.is_some() && kind != Type::Number;
+                if rule::can_be(kind, unit, value, bare) && !is_other {
                     let is_bare = matches!(value, Value::Number { .. });
                     let unit = if is_bare { unit } else { "" };
                     let (spelled, unit) = (spelled.to_owned(), unit.to_owned());

@@ -3,10 +3,12 @@
 
 mod date;
 mod digits;
+mod measure;
 mod numeral;
 mod several;
 
 pub(super) use date::parts;
+pub(super) use measure::{rate_before, word_behind};
 pub(super) use numeral::is_size;
 
 use jiff::Timestamp;
@@ -17,6 +19,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::unit;
 use super::value::Value;
+use measure::{After, behind, goes_on, sign};
 use several::{range, set};
 
 /// Longest text of a value that an error repeats, in characters.
@@ -198,7 +201,11 @@ pub(super) fn lead(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Option<L
 
 /// A number with its sign of currency before it, or its unit, currency or % behind it.
 fn amount(text: &str, expect: &Expect<'_>) -> Option<Lead> {
-    if let Some(share) = share(text, expect) {
+    if let Some((share, end)) = share(text, expect) {
+        let share = match goes_on(text.get(end..)?) {
+            Some(more) => (Err(Unread::Unit { text: shown(text.get(..end + more)?) }), end + more),
+            None => (share, end),
+        };
         return Some(share);
     }
     let (before, skip) = match sign(text, expect.unit) {
@@ -252,114 +259,15 @@ fn number(text: &str, machine: bool) -> Option<(Result<Decimal, Unread>, usize)>
         .or_else(|| digits::lead(text, machine))
 }
 
-/// What stands behind a number.
-enum After {
-    Nothing,
-    Percent,
-    Unit(&'static str),
-    Money(&'static str),
-    /// A unit made of two, which the table does not have.
-    Unknown,
-}
-
-/// What belongs to the number that ends at `end`, and its bytes, with the space before it.
-fn behind(text: &str, end: usize, wanted: &str) -> (After, usize) {
-    let tail = text.get(end..).unwrap_or_default();
-    let rest = tail.trim_start_matches(' ');
-    let spaces = tail.len() - rest.len();
-    if let Some(length) = percent(rest) {
-        return (After::Percent, spaces + length);
-    }
-    if rest.starts_with("个百分点") || rest.starts_with("percentage point") {
-        return (After::Unknown, spaces + rest.find([' ', ',', '。', '，']).unwrap_or(rest.len()));
-    }
-    let Some(name) = name_at(rest, spaces > 0) else { return (After::Nothing, 0) };
-    let length = spaces + name.len();
-    let beyond = rest.get(name.len()..).unwrap_or_default();
-    match (goes_on(beyond), unit::currency(name, wanted), unit::find(name)) {
-        (Some(more), ..) => (After::Unknown, length + more),
-        (_, Some(code), _) => (After::Money(code), length),
-        (_, None, Some(unit)) => (After::Unit(unit.symbol), length),
-        (_, None, None) => (After::Nothing, 0),
-    }
-}
-
-/// How many bytes a unit goes on with behind a name that is in the table: `/kg`, ` per kg`, `·m2`, `^3`,
-/// `-1`, `每公斤`. Then it is another unit, and not that of the name.
-fn goes_on(beyond: &str) -> Option<usize> {
-    let word = |skip: usize| {
-        let rest = beyond.get(skip..).unwrap_or_default();
-        let spaces = rest.len() - rest.trim_start_matches(' ').len();
-        let rest = rest.trim_start_matches(' ');
-        let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-        (end > 0).then_some(skip + spaces + end)
-    };
-    let first = beyond.chars().next()?;
-    let rest = beyond.get(first.len_utf8()..).unwrap_or_default();
-    let next = rest.chars().next();
-    let is_so = match first {
-        '/' => next.is_some_and(char::is_alphanumeric),
-        '·' | '*' | '×' => next.is_some_and(char::is_alphabetic),
-        '^' => next.is_some_and(|c| c.is_ascii_digit() || c == '-'),
-        // A power such as `s-1`, not a span such as `5 kg-10 kg`.
-        '-' => {
-            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let end = rest.get(digits..).and_then(|rest| rest.chars().next());
-            digits == 1 && !end.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | ',' | ' '))
-        }
-        '每' => next.is_some(),
-        ' ' => {
-            let per = beyond.trim_start_matches(' ');
-            return per.strip_prefix("per ").and_then(|_| word(beyond.len() - per.len() + 4));
-        }
-        _ => false,
-    };
-    let length = first.len_utf8();
-    is_so.then(|| word(length).unwrap_or(length))
-}
-
-fn percent(rest: &str) -> Option<usize> {
-    if rest.starts_with('%') {
-        return Some(1);
-    }
-    let lower = rest.get(..8).unwrap_or(rest).to_ascii_lowercase();
-    ["percent", "per cent"]
-        .into_iter()
-        .find(|word| lower.starts_with(word) && is_edge(rest.get(word.len()..)))
-        .map(str::len)
-}
-
-/// The longest name of a unit or currency that a text begins with.
-fn name_at(rest: &str, apart: bool) -> Option<&'static str> {
-    // Words of their own; they are units only where they touch their number.
-    const WORDS: [&str; 4] = ["in", "A", "li", "mu"];
-    let fits = |name: &&'static str| {
-        let Some(start) = rest.get(..name.len()) else { return false };
-        let same = unit::same(start, name);
-        let ends =
-            !name.ends_with(|c: char| c.is_ascii_alphanumeric()) || is_edge(rest.get(name.len()..));
-        let alone = apart && WORDS.contains(name) && rest.len() > name.len();
-        same && ends && !alone
-    };
-    unit::names_at(rest).filter(fits).max_by_key(|name| name.len())
-}
-
-/// The currency with which a text begins, before a number.
-fn sign(text: &str, wanted: &str) -> Option<(&'static str, usize)> {
-    let fits = |name: &&'static str| {
-        let start = text.get(..name.len());
-        let same = start.is_some_and(|start| unit::same(start, name));
-        let rest = text.get(name.len()..).unwrap_or_default().trim_start_matches(' ');
-        let is_word = matches!(*name, "块" | "圆" | "元");
-        same && !is_word && rest.starts_with(|c: char| c.is_ascii_digit() || numeral::starts(c))
-    };
-    let name = unit::names_at(text).filter(fits).max_by_key(|name| name.len())?;
-    Some((unit::currency(name, wanted)?, name.len()))
-}
-
 /// Whether a Latin word can end before this.
 pub(super) fn is_edge(rest: Option<&str>) -> bool {
-    !rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    let goes_on = |c: char| c == '_' || (c.is_alphanumeric() && !is_east_asian(c));
+    !rest.is_some_and(|rest| rest.starts_with(goes_on))
+}
+
+/// Whether a character is of a script that puts no spaces between words.
+const fn is_east_asian(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
 }
 
 fn truth(text: &str) -> Option<bool> {

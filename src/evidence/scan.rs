@@ -18,6 +18,8 @@ pub(super) struct Spot {
     pub(super) end: usize,
     /// The value, or why it is none.
     pub(super) found: Result<Value, Unread>,
+    /// Where the word behind a plain number ends that may be its unit: `5 florps`, `3箱`.
+    pub(super) counted: Option<usize>,
 }
 
 /// The values of a text in its normal form, in order: dates, instants, numbers with what belongs to
@@ -40,7 +42,16 @@ pub(super) fn scan(text: &str, expect: &Expect<'_>, zone: &TimeZone) -> Vec<Spot
             continue;
         }
         end = start + length;
-        spots.push(Spot { start, end, found });
+        let each = text.get(..start).and_then(read::rate_before);
+        if let Some(each) = each.filter(|_| found.is_ok()) {
+            let spelled = read::shown(text.get(each..end).unwrap_or_default());
+            let found = Err(Unread::Unit { text: spelled });
+            spots.push(Spot { start: each, end, found, counted: None });
+            continue;
+        }
+        let plain = matches!(found, Ok(Value::Number { .. }));
+        let word = text.get(end..).filter(|_| plain).and_then(read::word_behind);
+        spots.push(Spot { start, end, found, counted: word.map(|length| end + length) });
     }
     spots
 }

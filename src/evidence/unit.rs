@@ -82,10 +82,19 @@ pub(super) fn same(name: &str, known: &str) -> bool {
         return true;
     }
     let bits = ["bps", "b/s", "B/s", "iB"].iter().any(|end| known.ends_with(end));
-    let made = known.contains(['/', '·']) || known.contains(|c: char| c.is_ascii_uppercase());
+    let made = known.contains(['/', '·', 'Ω'])
+        || known.contains(|c: char| c.is_ascii_uppercase())
+        || known.ends_with("ohm");
     let milli = known.starts_with(['m', 'M']) && (made || known == "mbar");
     let begins = !milli || name.chars().next() == known.chars().next();
     known.len() > 2 && !bits && begins && name.eq_ignore_ascii_case(known)
+}
+
+/// Whether a name is that of a unit or currency but for its case, which tells it apart: `mPa`, `Gb`.
+pub(super) fn is_in_other_case(name: &str) -> bool {
+    // The article, and words that are short names of units too.
+    let is_word = ["a", "in", "li", "mu"].iter().any(|word| name.eq_ignore_ascii_case(word));
+    !is_word && names_at(name).any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// The unit of a symbol or name.

@@ -97,7 +97,8 @@ fn mixed(digits: &str, group: char, point: char) -> Option<String> {
     sound.then(|| format!("{}.{fraction}", whole.replace(group, "")))
 }
 
-/// `k`, `thousand`, `million`, `billion` behind a number: the power of ten, and the bytes.
+/// `k`, `thousand`, `million`, `billion` behind a number: the power of ten, and the bytes. Not the beginning
+/// of a unit such as `MN·m`.
 fn size(rest: &str) -> Option<(u32, usize)> {
     const WORDS: [(&str, u32); 7] = [
         ("thousand", 3),
@@ -116,5 +117,11 @@ fn size(rest: &str) -> Option<(u32, usize)> {
     let (word, power) = WORDS
         .into_iter()
         .find(|(word, _)| lower.starts_with(word) && is_edge(trimmed.get(word.len()..)))?;
+    let beyond = trimmed.get(word.len()..).unwrap_or_default();
+    if word.len() == 2
+        && (trimmed.starts_with("MN") || beyond.starts_with(['·', '*', '.', '/', '^']))
+    {
+        return None;
+    }
     Some((power, rest.len() - trimmed.len() + word.len()))
 }

@@ -142,10 +142,18 @@ pub(in crate::evidence) fn in_question(
     let spelled = |spot: &scan::Spot| text.get(spot.start..spot.end).unwrap_or_default();
     let exact: Vec<&scan::Spot> =
         spots.iter().filter(|spot| fits(fact, &spot.found, false)).collect();
-    let loose = || spots.iter().filter(|spot| fits(fact, &spot.found, true)).collect();
-    let found: Vec<&scan::Spot> = if exact.is_empty() { loose() } else { exact };
+    let loose: Vec<&scan::Spot> = match exact.is_empty() {
+        true => spots.iter().filter(|spot| fits(fact, &spot.found, true)).collect(),
+        false => Vec::new(),
+    };
+    // The unit of a fact is not that of a number which counts something else.
+    let counted = loose.iter().find_map(|spot| text.get(spot.start..spot.counted?));
+    let plain = loose.into_iter().filter(|spot| spot.counted.is_none());
+    let found: Vec<&scan::Spot> = if exact.is_empty() { plain.collect() } else { exact };
+    let wrong = spots.iter().find_map(|spot| spot.found.clone().err());
+    let counted = counted.map(|text| read::Unread::Unit { text: read::shown(text) });
     if found.is_empty()
-        && let Some(wrong) = spots.iter().find_map(|spot| spot.found.clone().err())
+        && let Some(wrong) = wrong.or(counted)
     {
         let (rule, fact) = (id.to_owned(), name.to_owned());
         return Err(Stuck::Unread { rule, fact, source: wrong });

@@ -220,3 +220,97 @@ fn long_texts_are_scanned_through() {
         assert!(spots.windows(2).all(|two| two[0].end <= two[1].start), "{part}");
     }
 }
+
+/// A text and the values in it; `!` is behind what is refused, `of` before what a
+/// plain number counts.
+const FOUND: [(&str, &str); 75] = [
+    ("turns at 5 N m", "5 N·m"),
+    ("holds 5 kW h", "5 kWh"),
+    ("holds 5 kW.h", "5 kWh"),
+    ("holds 5 kW. H is heat", "5 kW"),
+    ("5 ft lb of torque", "5 lbf·ft"),
+    ("90 km / h wind", "90 km/h"),
+    ("at 5 km per hour", "5 km/h"),
+    ("5 kWh per 100 km", "5 kWh/100km"),
+    ("5 kg / m", "5 kg / m!"),
+    ("5 EUR / kg", "5 EUR / kg!"),
+    ("5 EUR /kg", "5 EUR /kg!"),
+    ("5 EUR/ kg", "5 EUR/ kg!"),
+    ("5 EUR/100 g", "5 EUR/100 g!"),
+    ("5 W/(m·K)", "5 W/!"),
+    ("5 kg.m", "5 kg.m!"),
+    ("5 s-1.", "5 s-1!"),
+    ("5 m**2", "5 m**2!"),
+    ("5 kg/m**3", "5 kg/m**3!"),
+    ("5 m * s", "5 m * s!"),
+    ("5 kg m⁻²", "5 kg m-2!"),
+    ("5 N·m/rad", "5 N·m/rad!"),
+    ("5 kg·m/s", "5 kg·m/s!"),
+    ("5 EUR a kg", "5 EUR a kg!"),
+    ("5 EUR each", "5 EUR each!"),
+    ("5 EUR-per-kg", "5 EUR-per-kg!"),
+    ("5 EUR a day", "5 EUR a day!"),
+    ("is 15000 EUR a problem?", "15000 EUR"),
+    ("up to 20 kg per parcel", "20 kg per parcel!"),
+    ("5元一公斤", "5元一公斤!"),
+    ("共5元一共", "5 CNY"),
+    ("5 元 / 公斤", "5 元 / 公斤!"),
+    ("5 元 每 公斤", "5 元 每 公斤!"),
+    ("每公斤5元", "每公斤5元!"),
+    ("每件20元", "每件20元!"),
+    ("每次15000元", "15000 CNY"),
+    ("每笔转账超过15000元", "15000 CNY"),
+    ("€5/kg", "€5/kg!"),
+    ("CNY 5 per kg", "CNY 5 per kg!"),
+    ("¥5/公斤", "¥5/公斤!"),
+    ("$5k/yr", "$5k/yr!"),
+    ("5% per year", "5% per year!"),
+    ("5% p.a.", "5% p.a.!"),
+    ("百分之五每年", "百分之五每年!"),
+    ("5/kg", "5/kg!"),
+    ("5 per kg", "5 per kg!"),
+    ("5 mPa", "5 mPa!"),
+    ("5 GPa", "5 GPa"),
+    ("5 mWh", "5 mWh!"),
+    ("5 gb", "5 gb!"),
+    ("5 KG", "5 kg"),
+    ("5 MM", "5 MM!"),
+    ("5 MG", "5 MG!"),
+    ("5 MN·m", "5 MN·m!"),
+    ("5 mT", "5 mT!"),
+    ("5 µT", "5 μT!"),
+    ("5 mΩ", "5 mohm"),
+    ("5 MΩ", "5 Mohm"),
+    ("5kΩ", "5 kohm"),
+    ("12°", "12°!"),
+    ("5 mn EUR", "5000000 EUR"),
+    ("5 florps", "5 of florps"),
+    ("3箱", "3 of 箱"),
+    ("3 nights", "3 of nights"),
+    ("24/7", "24, 7"),
+    ("2 days/3 nights", "2 d, 3 of nights"),
+    ("5 kg / 11 lb", "5 kg, 11 lb"),
+    ("5 m × 3 m", "5 m, 3 m"),
+    ("5 kg CO2", "5 kg"),
+    ("5 kg in boxes", "5 kg"),
+    ("a 30-day return window", "30 d"),
+    ("5-in-1", "5"),
+    ("15000 in one transfer", "15000"),
+    ("8000 呢", "8000"),
+    ("转账15000需要审批吗", "15000"),
+    ("2026 was good", "2026"),
+];
+
+#[test]
+fn a_unit_is_read_whole_or_not_at_all() {
+    for (text, wanted) in FOUND {
+        let text = normal(text);
+        let spots = scan(&text, &Expect::default(), &TimeZone::UTC);
+        let told = spots.iter().map(|spot| match (&spot.found, spot.counted) {
+            (Ok(value), Some(end)) => format!("{value} of {}", text[spot.end..end].trim()),
+            (Ok(value), None) => value.to_string(),
+            (Err(_), _) => format!("{}!", &text[spot.start..spot.end]),
+        });
+        assert_eq!(told.collect::<Vec<_>>().join(", "), wanted, "{text}");
+    }
+}

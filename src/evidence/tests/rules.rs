@@ -95,6 +95,12 @@ fn what_a_question_does_not_give_is_said() {
     assert!(matches!(begun("A transfer of 1.234 EUR?"), Err(Stuck::Unread { .. })));
     let (plan, _) = begun("A transfer of 15,000?").unwrap();
     assert_eq!(plan.known()["amount"].value.to_string(), "15000 EUR", "the rule has a currency");
+    for other in ["15000 florps", "15000 mWh", "15000 parcels", "15000箱"] {
+        let Err(Stuck::Unread { source, .. }) = begun(&format!("A transfer of {other}?")) else {
+            panic!("{other} became an amount of money");
+        };
+        assert!(source.to_string().contains(other), "{source}");
+    }
 }
 
 #[test]

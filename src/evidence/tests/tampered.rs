@@ -324,6 +324,14 @@ fn what_a_rule_takes_of_several_is_taken_again() {
     }
     let same = decided("one", &[("10000", "EUR"), ("10000.00", "EUR")]);
     assert_eq!(check(&same), Vec::new(), "one value in two spellings");
+    let weights = changed(&[
+        (LIMIT, format!("{LIMIT}\ntake = \"one\"")),
+        ("type = \"money\"\nunit = \"EUR\"", "type = \"quantity\"\nunit = \"kg\"".to_owned()),
+    ]);
+    let opening = opening("run-1", "Does a transfer of 25 kg need a second approval?");
+    let hits = limits(&[("20", "kg"), ("20000", "g")]);
+    let trace = made::by_rule(opening, &weights, &BTreeMap::new(), (&hits, &Json::Null));
+    assert_eq!(check(&trace), Vec::new(), "one weight in two units");
 }
 
 #[test]

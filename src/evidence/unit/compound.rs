@@ -191,6 +191,7 @@ pub(super) static UNITS: &[Unit] = &[
     of("Ah", CHARGE, (1, 0), 1, &["A·h", "安时", "安·时", "ampere hour", "ampere hours"]),
     of("mAh", CHARGE, (1, 3), 1, &["mA·h", "毫安时", "毫安·时"]),
     of("ohm", RESISTANCE, (1, 0), 1, &["Ω", "欧姆", "ohms"]),
+    of("mohm", RESISTANCE, (1, 3), 1, &["mΩ", "毫欧", "milliohm", "milliohms"]),
     of("kohm", RESISTANCE, (1000, 0), 1, &["kΩ", "千欧", "kiloohm"]),
     of("Mohm", RESISTANCE, (1_000_000, 0), 1, &["MΩ", "兆欧", "megaohm"]),
     of("bit/s", RATE, (1, 0), 1, &["bps"]),

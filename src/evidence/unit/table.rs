@@ -19,7 +19,13 @@ const FREQUENCY: &str = "frequency";
 
 /// Plain units. The first of each dimension has the factor one.
 pub(super) static UNITS: &[Unit] = &[
-    of("kg", MASS, (1, 0), 1, &["公斤", "千克", "kgs", "kilogram", "kilograms", "kilo", "kilos"]),
+    of(
+        "kg",
+        MASS,
+        (1, 0),
+        1,
+        &["公斤", "千克", "KG", "Kg", "kgs", "kilogram", "kilograms", "kilo", "kilos"],
+    ),
     of("g", MASS, (1, 3), 1, &["克", "gram", "grams"]),
     of("mg", MASS, (1, 6), 1, &["毫克", "milligram", "milligrams"]),
     of("ug", MASS, (1, 9), 1, &["μg", "µg", "微克", "microgram", "micrograms"]),
@@ -35,7 +41,7 @@ pub(super) static UNITS: &[Unit] = &[
         LENGTH,
         (1, 2),
         1,
-        &["厘米", "公分", "centimetre", "centimeter", "centimetres", "centimeters"],
+        &["厘米", "公分", "CM", "centimetre", "centimeter", "centimetres", "centimeters"],
     ),
     of(
         "mm",
@@ -57,7 +63,7 @@ pub(super) static UNITS: &[Unit] = &[
         LENGTH,
         (1000, 0),
         1,
-        &["公里", "千米", "kilometre", "kilometer", "kilometres", "kilometers"],
+        &["公里", "千米", "KM", "kilometre", "kilometer", "kilometres", "kilometers"],
     ),
     of("in", LENGTH, (254, 4), 1, &["英寸", "inch", "inches"]),
     of("ft", LENGTH, (3048, 4), 1, &["英尺", "foot", "feet"]),
@@ -151,6 +157,7 @@ pub(super) static UNITS: &[Unit] = &[
     of("Pa", PRESSURE, (1, 0), 1, &["帕", "pascal", "pascals"]),
     of("kPa", PRESSURE, (1000, 0), 1, &["千帕"]),
     of("MPa", PRESSURE, (1_000_000, 0), 1, &["兆帕"]),
+    of("GPa", PRESSURE, (1_000_000_000, 0), 1, &["吉帕"]),
     of("bar", PRESSURE, (100_000, 0), 1, &["bars", "巴"]),
     of("mbar", PRESSURE, (100, 0), 1, &["hPa", "百帕"]),
     of("atm", PRESSURE, (101_325, 0), 1, &["标准大气压"]),
@@ -160,7 +167,7 @@ pub(super) static UNITS: &[Unit] = &[
     of("cal", ENERGY, (4184, 3), 1, &["卡路里", "calorie", "calories"]),
     of("kcal", ENERGY, (4184, 0), 1, &["千卡", "大卡"]),
     of("W", POWER, (1, 0), 1, &["瓦", "瓦特", "watt", "watts"]),
-    of("kW", POWER, (1000, 0), 1, &["千瓦", "kilowatt", "kilowatts"]),
+    of("kW", POWER, (1000, 0), 1, &["千瓦", "KW", "kilowatt", "kilowatts"]),
     of("MW", POWER, (1_000_000, 0), 1, &["兆瓦", "megawatt", "megawatts"]),
     of("B", DATA, (1, 0), 1, &["字节", "byte", "bytes"]),
     of("kB", DATA, (1000, 0), 1, &["KB"]),
