@@ -252,6 +252,12 @@ fn share(text: &str, expect: &Expect<'_>) -> Option<Lead> {
     Some((share, skip + length))
 }
 
+/// The first number of a text, whatever belongs to it.
+pub(super) fn plain(text: &str) -> Option<Value> {
+    let first = text.char_indices().find_map(|(at, _)| number(text.get(at..)?, false));
+    first?.0.ok().map(|number| Value::Number { number })
+}
+
 /// A number in digits, numerals or words, and its bytes.
 fn number(text: &str, machine: bool) -> Option<(Result<Decimal, Unread>, usize)> {
     numeral::chinese(text, machine)

@@ -12,9 +12,10 @@ use words::{is_of_schema, what};
 /// Most characters of what an endpoint says that are looked at.
 const LONGEST: usize = 4000;
 /// Members of a body that a path can begin with.
-const ROOTS: [&str; 13] = [
+const ROOTS: [&str; 14] = [
     "tools",
     "tool_choice",
+    "toolConfig",
     "response_format",
     "format",
     "generationConfig",
@@ -33,6 +34,8 @@ const ROOTS: [&str; 13] = [
 pub(super) enum What {
     /// Tools in the provider's own way, or the schema of one.
     Tools,
+    /// That a tool has to be called.
+    Choice,
     /// The shape of the answer.
     Shape,
     /// The temperature.

@@ -55,6 +55,7 @@ struct Learnt {
     cold: Option<Instant>,
     renamed: Option<Instant>,
     uncounted: Option<Instant>,
+    unforced: Option<Instant>,
     /// How schemas are sent that it refused, whatever the forms above are.
     schemas: Schemas,
     rests: Option<Instant>,
@@ -120,6 +121,7 @@ impl Line {
             cold: holds(learnt.cold),
             renamed: holds(learnt.renamed),
             uncounted: holds(learnt.uncounted),
+            unforced: holds(learnt.unforced),
         }
     }
 
@@ -146,6 +148,10 @@ impl Line {
             What::Counted if !manner.uncounted => {
                 learnt.uncounted = Some(until);
                 Some(Manner { uncounted: true, ..manner })
+            }
+            What::Choice if !manner.unforced => {
+                learnt.unforced = Some(until);
+                Some(Manner { unforced: true, ..manner })
             }
             What::Tools | What::Shape => {
                 // Below these two no schema is sent that could be refused.

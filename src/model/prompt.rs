@@ -26,6 +26,9 @@ pub struct Prompt {
     pub turns: Vec<Turn>,
     /// The tools that it may call.
     pub tools: Vec<Offer>,
+    /// Whether this turn has to be a call of one of the tools, and may not be the final answer. A provider
+    /// that cannot be bound to that leaves it to the words of `system`.
+    pub must_call: bool,
     /// JSON Schema of the answer.
     pub shape: Option<Value>,
     /// Most tokens of the answer; never more than the endpoint's own `max_output`.

@@ -38,6 +38,8 @@ pub(super) struct Manner {
     pub(super) renamed: bool,
     /// Without `stream_options`.
     pub(super) uncounted: bool,
+    /// Without binding a turn to a call.
+    pub(super) unforced: bool,
 }
 
 /// What is sent, and how what comes back is read.
@@ -64,6 +66,8 @@ struct Sheet<'a> {
     messages: Vec<Message>,
     /// The provider's own tool objects.
     tools: Vec<Value>,
+    /// Whether one of them has to be called.
+    must_call: bool,
     bound: Option<Bound<'a>>,
     most: u64,
 }
@@ -98,6 +102,7 @@ pub(super) fn write(
             true => told.into_iter().map(|one| one.definition(manner.simple)).collect(),
             false => vec![],
         },
+        must_call: native && prompt.must_call && !manner.unforced,
         bound: bind.as_ref().map(Bind::bound).or_else(|| Bound::json(manner.form, prompt)),
         most,
     };

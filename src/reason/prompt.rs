@@ -39,6 +39,9 @@ pub(super) const LAST: &str = "\nThis is the last step: no tool can be called an
 /// What is told to one that asks again and again for what it has.
 pub(super) const REPEATED: &str = "\nEvery call that you asked for of late was made before: what you need \
      stands in the results, and no tool can be called now. Give the final answer from them.";
+/// What is told to one that cites evidence which there is not.
+const CALL: &str = "\nNothing was found out yet: no tool was called, so there is nothing to cite. Call the tool \
+     that can tell now, with what the question gives.";
 /// What is told where the question is not known as it was asked.
 const MASKED: &str = "\n- `[masked]` stands for a part of the question that is not known any more. It is no \
      value: never call a tool with it. Where it is needed, name that in `missing`.";
@@ -50,6 +53,17 @@ const RECALLED: usize = 40;
 const SHORT: usize = 60;
 /// The same of one that could not be read: what is wrong with it is said behind it.
 const UNREAD: usize = 400;
+
+/// What the next turn of a model may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    /// Calls, or the final answer.
+    Open,
+    /// Calls.
+    Call,
+    /// The final answer; why, in words for the model.
+    Closed(&'static str),
+}
 
 /// The rules of the loop for an errand.
 pub(super) fn rules(drive: &Drive, errand: &Errand) -> String {
@@ -98,13 +112,17 @@ pub(super) fn shape(decides: bool) -> Value {
     shape
 }
 
-/// The next question to the model; `closed` is what it is told where no tool is offered any more.
+/// The next question to the model.
 pub(super) fn of(
     drive: &Drive,
     errand: &Errand,
     (thread, tools): (&Thread, &Toolset),
-    closed: Option<&str>,
+    way: Way,
 ) -> Prompt {
+    let closed = match way {
+        Way::Closed(words) => Some(words),
+        Way::Open | Way::Call => None,
+    };
     let mut system = rules(drive, errand);
     if let (Some(compare), None) = (tools.name(Own::Compare), closed) {
         system.push_str(&COMPARES.replace("{compare}", compare));
@@ -114,6 +132,10 @@ pub(super) fn of(
         system.push_str(words);
     } else if let Some(example) = worked::example(tools, drive.manner(errand)) {
         system.push_str(&format!("\n\n{example}"));
+    }
+    let must_call = matches!(way, Way::Call);
+    if must_call {
+        system.push_str(CALL);
     }
     let opening = opening(errand, thread.recalled.as_ref());
     let window = drive.window(errand);
@@ -129,6 +151,7 @@ pub(super) fn of(
             None => (!errand.free).then(|| shape(drive.decides())),
             own => own.clone(),
         },
+        must_call,
         by: Some(drive.end()),
         ..Prompt::default()
     }

@@ -11,10 +11,11 @@ use super::drive::{Drive, Halt};
 use super::errand::{Errand, Outcome};
 use super::event::{Event, Observation, Rejected, Spent, Thought};
 use super::output::{self, Reading};
+use super::prompt::{self, Way};
 use super::state::{Exchange, Thread};
+use super::tongue;
 use super::tools::Toolset;
-use super::{prompt, tongue};
-use crate::evidence::{Answer, Draft, Refusal};
+use crate::evidence::{Answer, Draft, Label, Refusal};
 use crate::mask;
 use crate::model::{Failed, Limit, Said};
 
@@ -84,11 +85,16 @@ impl Drive {
             let why = "the time of the run is over";
             return Ok(Some(self.at_limit("time", "TIME_LIMIT", why)));
         }
-        let closed = match thread.step + u32::from(fresh) >= errand.steps {
-            true => Some(prompt::LAST),
-            false => (thread.repeats() >= REPEATS).then_some(prompt::REPEATED),
+        let way = if thread.step + u32::from(fresh) >= errand.steps {
+            Way::Closed(prompt::LAST)
+        } else if thread.repeats() >= REPEATS {
+            Way::Closed(prompt::REPEATED)
+        } else if self.invents(errand, &thread) && !tools.offers.is_empty() {
+            Way::Call
+        } else {
+            Way::Open
         };
-        let prompt = prompt::of(self, errand, (&thread, tools), closed);
+        let prompt = prompt::of(self, errand, (&thread, tools), way);
         let models = &self.inner.models;
         let who = errand.who();
         let asked = models.ask(who, &prompt, &self.purse, None);
@@ -155,15 +161,7 @@ impl Drive {
 
     /// Whether an answer holds; `None` where the model is told why not and asked again.
     async fn judge(&self, errand: &Errand, answer: &Value) -> Result<Option<Outcome>, Halt> {
-        let inner = answer.get("final").unwrap_or(answer);
-        let draft = match answer {
-            _ if errand.shape.is_some() => {
-                let words = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
-                Ok(Draft { answer: words, free: true, ..Draft::default() })
-            }
-            Value::String(prose) => Ok(Draft::from_prose(prose)),
-            other => Draft::from_json(other),
-        };
+        let draft = draft(errand, answer);
         let refused = self.log.story(|s| s.with(&errand.task, |t| t.map_or(0, |t| t.refused)));
         let reasons = match draft {
             Err(wrong) => vec![wrong],
@@ -175,9 +173,9 @@ impl Drive {
                 match judged {
                     // An answer in another language is asked for anew once, and is better than none.
                     Ok(_) if foreign && refused == 0 => vec![tongue::REASON.to_owned()],
-                    // Likewise one with numbers from nowhere, where no tool was asked.
+                    // Likewise one with numbers from nowhere, where a tool can still be asked.
                     Ok(answer) => match baseless(&answer) {
-                        Some(reason) if refused == 0 && self.called_none(errand) => vec![reason],
+                        Some(reason) if refused == 0 && self.may_call(errand) => vec![reason],
                         _ => return Ok(Some(Outcome::Answered(answer))),
                     },
                     Err(refusals) => few(&refusals),
@@ -204,13 +202,35 @@ fn few(refusals: &[Refusal]) -> Vec<String> {
 }
 
 impl Drive {
-    /// Whether the model could have called a tool for the question of the run, and called none.
-    fn called_none(&self, errand: &Errand) -> bool {
+    /// Whether the model can still call a tool for the question of the run.
+    fn may_call(&self, errand: &Errand) -> bool {
         let offered = errand.tools.as_ref().is_none_or(|patterns| !patterns.is_empty());
-        let none = |thread: Option<&Thread>| {
-            thread.is_none_or(|thread| thread.visited.is_empty() && thread.step < errand.steps)
-        };
-        errand.task.is_empty() && offered && self.log.story(|s| s.with(&errand.task, none))
+        let steps = self.log.story(|story| story.step_of(&errand.task));
+        errand.task.is_empty() && offered && steps < errand.steps
+    }
+
+    /// Whether the last answer was refused and cites evidence where there is none, and no call was made:
+    /// a model that takes the form of a run for the run. Then only a call can help it.
+    fn invents(&self, errand: &Errand, thread: &Thread) -> bool {
+        let Some(turn) = thread.turns.last() else { return false };
+        let is_refused = turn.rejected.as_ref().is_some_and(|one| one.what == "answer");
+        let answer = turn.thought.answer.as_ref().filter(|_| is_refused);
+        let draft = answer.and_then(|answer| draft(errand, answer).ok());
+        let is_cited = |draft: Draft| draft.evidence.iter().any(|one| *one != Label::question());
+        thread.visited.is_empty() && draft.is_some_and(is_cited) && self.proof().is_empty()
+    }
+}
+
+/// An answer as it is judged.
+fn draft(errand: &Errand, answer: &Value) -> Result<Draft, String> {
+    match answer {
+        _ if errand.shape.is_some() => {
+            let inner = answer.get("final").unwrap_or(answer);
+            let words = inner.as_str().map_or_else(|| inner.to_string(), str::to_owned);
+            Ok(Draft { answer: words, free: true, ..Draft::default() })
+        }
+        Value::String(prose) => Ok(Draft::from_prose(prose)),
+        other => Draft::from_json(other),
     }
 }
 

@@ -252,7 +252,11 @@ pub(in crate::evidence) fn unsupported(
             known.iter().any(|one| is_same(value, one, zone))
                 || (matches!(value, Value::Number { .. }) && is_part(spelled))
         }
-        Err(()) => texts.iter().any(|text| text.contains(spelled)) || is_part(spelled),
+        // Of what has no unit that is known, the number has to stand there.
+        Err(()) => {
+            let number = read::plain(spelled).filter(|number| known.contains(number));
+            number.is_some() || texts.iter().any(|text| text.contains(spelled)) || is_part(spelled)
+        }
     };
     let mut missing: Vec<String> = Vec::new();
     for (spelled, found) in wanted {
@@ -309,9 +313,10 @@ fn stated(trace: &Trace, answer: &Answer, zone: &TimeZone) -> (Vec<Value>, Vec<S
             read::normal(item.text.get(..item.text.floor_char_boundary(TEXT)).unwrap_or_default());
         let machine = matches!(item.source, Source::Tool { .. } | Source::Rule { .. });
         let expect = Expect { machine, ..Expect::default() };
-        values.extend(
-            scan::scan(&text, &expect, zone).into_iter().filter_map(|spot| spot.found.ok()),
-        );
+        for spot in scan::scan(&text, &expect, zone) {
+            let spelled = text.get(spot.start..spot.end).unwrap_or_default();
+            values.extend(spot.found.ok().or_else(|| read::plain(spelled)));
+        }
         for fact in &item.facts {
             let expect = Expect { kind: None, unit: &fact.unit, machine: true };
             values.extend(read::read(&fact.value, &expect, zone));

@@ -7,6 +7,8 @@ use crate::evidence::unit;
 /// Longest word, in characters, that is looked at for being a unit.
 const WORD: usize = 6;
 
+/// The unit of events.
+const EVENT: &str = "次";
 /// Most parts of a unit that are looked at.
 const PARTS: usize = 6;
 
@@ -142,7 +144,10 @@ fn rate(beyond: &str) -> Option<usize> {
             (is_so && !is_digits(rest)).then(|| length + word(behind).unwrap_or_default())
         }
         '每' => next.map(|_| length + word(behind).unwrap_or_default()),
-        '一' => name_at(behind, false).map(|name| length + name.len()),
+        // Not `六年一次`, where it is the event that is counted.
+        '一' => {
+            name_at(behind, false).filter(|name| *name != EVENT).map(|name| length + name.len())
+        }
         '-' => {
             let of = behind.strip_prefix("per-")?;
             word(of).map(|end| length + 4 + end)
@@ -296,7 +301,7 @@ pub(in crate::evidence) fn rate_before(before: &str) -> Option<usize> {
     let start = text.rfind('每')?;
     let of = text.get(start + '每'.len_utf8()..)?.trim_start_matches(' ');
     let name = name_at(of, false)?;
-    (name.len() == of.len() && name != "次").then_some(start)
+    (name.len() == of.len() && name != EVENT).then_some(start)
 }
 
 /// The bytes of the word behind a plain number that may be its unit, with what is before it: ` florps`,

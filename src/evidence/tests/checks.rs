@@ -353,6 +353,18 @@ fn numbers_that_no_evidence_has_lower_the_confidence() {
     for part in ["In June 2026", "2025年11月", "In 2025", "On 2 March"] {
         assert_eq!(answer(&format!("{part} at most 20 kg [E1].")).unsupported.len(), 1, "{part}");
     }
+    // A unit that is not known keeps its number from being read, but not from standing there.
+    let rate = |text: &str| {
+        let mut builder = builder("What does oil cost?");
+        let found =
+            memory("u@1", "manuals", "Oil costs 215 EUR per litre; 每六百年做一次。", Vec::new());
+        builder.found(found, now());
+        let draft =
+            Draft { answer: text.to_owned(), evidence: vec![label("E1")], ..Draft::default() };
+        builder.answer(&draft, now()).unwrap().unsupported
+    };
+    assert_eq!(rate("215 per litre, every 600 years [E1]"), Vec::<String>::new());
+    assert_eq!(rate("251 per litre [E1]"), ["251 per litre"]);
     let bad = answer("At most 25 kg since 2025-03-01 [E1].");
     assert_eq!(bad.unsupported, ["25 kg", "2025-03-01"]);
     assert_eq!(bad.confidence.value, good.confidence.value * 0.5);

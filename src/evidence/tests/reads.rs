@@ -223,7 +223,7 @@ fn long_texts_are_scanned_through() {
 
 /// A text and the values in it; `!` is behind what is refused, `of` before what a
 /// plain number counts.
-const FOUND: [(&str, &str); 75] = [
+const FOUND: [(&str, &str); 76] = [
     ("turns at 5 N m", "5 N·m"),
     ("holds 5 kW h", "5 kWh"),
     ("holds 5 kW.h", "5 kWh"),
@@ -254,6 +254,7 @@ const FOUND: [(&str, &str); 75] = [
     ("up to 20 kg per parcel", "20 kg per parcel!"),
     ("5元一公斤", "5元一公斤!"),
     ("共5元一共", "5 CNY"),
+    ("每六年一次", "6 year, 1 times"),
     ("5 元 / 公斤", "5 元 / 公斤!"),
     ("5 元 每 公斤", "5 元 每 公斤!"),
     ("每公斤5元", "每公斤5元!"),

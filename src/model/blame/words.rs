@@ -10,6 +10,7 @@ pub(super) fn what(part: &str, message: &str, native: bool) -> What {
     let root = part.split('/').nth(1).unwrap_or_default();
     let tools = if native { What::Tools } else { What::Shape };
     match root {
+        "tool_choice" | "toolConfig" if native => What::Choice,
         "tools" | "tool_choice" => tools,
         "response_format" | "format" => What::Shape,
         "max_tokens" if says(&["max_completion_tokens"]) => What::Bound,

@@ -55,6 +55,54 @@ async fn a_refused_schema_is_tried_in_a_simpler_form_before_a_lower_one() {
     assert_eq!((outcomes(&said.tried), said.form), (vec!["only ok".to_owned()], Form::Schema));
 }
 
+fn called() -> Prompt {
+    Prompt { must_call: true, shape: Some(shape()), ..weather() }
+}
+
+#[tokio::test]
+async fn a_turn_that_has_to_be_a_call_is_bound_to_one() {
+    for (provider, place, wanted) in [
+        ("openai", "/tool_choice", json!("required")),
+        ("anthropic", "/tool_choice", json!({ "type": "any" })),
+        ("gemini", "/toolConfig/functionCallingConfig/mode", json!("ANY")),
+        ("ollama", "/tool_choice", Value::Null),
+    ] {
+        let server = Server::start(vec![fail(500, &json!("no"))]).await;
+        let models = one(&server, provider, "stream = false\nretries = 0");
+        ask(&models, &called()).await.unwrap_err();
+        ask(&models, &Prompt { must_call: false, ..called() }).await.unwrap_err();
+        let bodies = server.bodies();
+        let told = |at: usize| bodies[at].pointer(place).cloned().unwrap_or_default();
+        assert_eq!((told(0), told(1)), (wanted, Value::Null), "{provider}");
+    }
+    for form in ["schema", "json", "text"] {
+        let server = Server::start(vec![say(&chat("{}"))]).await;
+        let keys = format!("stream = false\nform = \"{form}\"");
+        ask(&one(&server, "openai", &keys), &called()).await.unwrap();
+        let body = &server.bodies()[0];
+        let schema = &body["response_format"]["json_schema"]["schema"];
+        assert_eq!(schema["required"] == json!(["tool_call"]), form == "schema", "{body:#}");
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        assert!(system.contains("To call a tool") && !system.contains("final"), "{system}");
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_be_bound_to_a_call_is_asked_without_that() {
+    let no = json!({ "error": { "message": "tool_choice 'required' is not supported", "param": "tool_choice" } });
+    let server = Server::start(vec![fail(400, &no), say(&chat("Rain."))]).await;
+    let models = one(&server, "openai", WHOLE);
+    let said = ask(&models, &called()).await.unwrap();
+    assert_eq!(
+        (outcomes(&said.tried), said.form),
+        (vec!["only refused".into(), "only ok".into()], Form::Native)
+    );
+    ask(&models, &called()).await.unwrap();
+    let bodies = server.bodies();
+    let bound: Vec<bool> = bodies.iter().map(|body| body.get("tool_choice").is_some()).collect();
+    assert_eq!(bound, [true, false, false], "it is remembered");
+}
+
 /// A prompt with other tools.
 fn others(names: &[&str]) -> Prompt {
     let offer = |name: &&str| Offer::Own {

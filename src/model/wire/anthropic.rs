@@ -11,7 +11,7 @@ use super::{ANSWER, Sheet, object};
 const HOTTEST: f64 = 1.0;
 
 pub(super) fn body(sheet: Sheet<'_>) -> Value {
-    let Sheet { endpoint, manner, system, messages, mut tools, bound, most } = sheet;
+    let Sheet { endpoint, manner, system, messages, mut tools, must_call, bound, most } = sheet;
     let mut body = Map::new();
     let mut add = |key: &str, value: Value| {
         body.insert(key.to_owned(), value);
@@ -27,6 +27,9 @@ pub(super) fn body(sheet: Sheet<'_>) -> Value {
     }
     if endpoint.stream {
         add("stream", true.into());
+    }
+    if must_call {
+        add("tool_choice", json!({ "type": "any" }));
     }
     if let Some(Bound::Schema { schema, .. }) = bound {
         let description = "Gives the answer.";

@@ -58,7 +58,7 @@ impl Bind {
         let any = matches!(dialect, Dialect::Openai | Dialect::Plain);
         let mut schema = match (form, told, &prompt.shape) {
             (Form::Native | Form::Schema, [], Some(shape)) => shape.clone(),
-            (Form::Schema, [_, ..], shape) => turn(told, shape.as_ref(), any),
+            (Form::Schema, [_, ..], shape) => turn(told, (shape.as_ref(), prompt.must_call), any),
             _ => return None,
         };
         let loose = simple && {
@@ -99,9 +99,9 @@ impl Bind {
     }
 }
 
-/// The schema of one turn: a call of one of the tools, or the final answer. Where alternatives may not
-/// stand at the root, both are members that may be left out.
-fn turn(told: &[Told], shape: Option<&Value>, any: bool) -> Value {
+/// The schema of one turn: a call of one of the tools, or the final answer unless there must be a call.
+/// Where alternatives may not stand at the root, both are members that may be left out.
+fn turn(told: &[Told], (shape, must_call): (Option<&Value>, bool), any: bool) -> Value {
     let mut defs = Map::new();
     let calls: Vec<Value> = told
         .iter()
@@ -117,8 +117,6 @@ fn turn(told: &[Told], shape: Option<&Value>, any: bool) -> Value {
             })
         })
         .collect();
-    let shape = shape.cloned().unwrap_or_else(words::prose);
-    let shape = lift(shape, "final_", &mut defs);
     let call = match <[Value; 1]>::try_from(calls) {
         Ok([only]) => only,
         Err(several) => json!({ "anyOf": several }),
@@ -129,12 +127,17 @@ fn turn(told: &[Told], shape: Option<&Value>, any: bool) -> Value {
             "additionalProperties": false
         })
     };
-    let mut turn = match any {
-        true => json!({ "anyOf": [one("tool_call", &call), one("final", &shape)] }),
-        false => json!({
-            "type": "object", "properties": { "tool_call": call, "final": shape },
-            "additionalProperties": false
-        }),
+    let mut turn = if must_call {
+        one("tool_call", &call)
+    } else {
+        let shape = lift(shape.cloned().unwrap_or_else(words::prose), "final_", &mut defs);
+        match any {
+            true => json!({ "anyOf": [one("tool_call", &call), one("final", &shape)] }),
+            false => json!({
+                "type": "object", "properties": { "tool_call": call, "final": shape },
+                "additionalProperties": false
+            }),
+        }
     };
     if let Some(turn) = turn.as_object_mut().filter(|_| !defs.is_empty()) {
         turn.insert("$defs".to_owned(), defs.into());

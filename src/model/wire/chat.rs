@@ -8,7 +8,7 @@ use super::{ANSWER, Sheet};
 use crate::native::{Asked, Kind};
 
 pub(super) fn body(sheet: Sheet<'_>) -> Value {
-    let Sheet { endpoint, manner, system, messages, tools, bound, most } = sheet;
+    let Sheet { endpoint, manner, system, messages, tools, must_call, bound, most } = sheet;
     let mut said = Vec::with_capacity(messages.len() + 1);
     if !system.is_empty() {
         said.push(json!({ "role": "system", "content": system }));
@@ -32,6 +32,9 @@ pub(super) fn body(sheet: Sheet<'_>) -> Value {
     }
     if !tools.is_empty() {
         add("tools", tools.into());
+    }
+    if must_call {
+        add("tool_choice", "required".into());
     }
     match bound {
         Some(Bound::Schema { schema, strict }) => {

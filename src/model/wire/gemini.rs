@@ -7,7 +7,7 @@ use super::turns::Message;
 use super::{Sheet, object};
 
 pub(super) fn body(sheet: Sheet<'_>) -> Value {
-    let Sheet { endpoint, manner, system, messages, tools, bound, most } = sheet;
+    let Sheet { endpoint, manner, system, messages, tools, must_call, bound, most } = sheet;
     let mut body = Map::new();
     if !system.is_empty() {
         let parts = json!({ "parts": [{ "text": system }] });
@@ -16,6 +16,10 @@ pub(super) fn body(sheet: Sheet<'_>) -> Value {
     body.insert("contents".to_owned(), messages.into_iter().map(message).collect());
     if !tools.is_empty() {
         body.insert("tools".to_owned(), json!([{ "functionDeclarations": tools }]));
+    }
+    if must_call {
+        let any = json!({ "functionCallingConfig": { "mode": "ANY" } });
+        body.insert("toolConfig".to_owned(), any);
     }
     let mut config = Map::new();
     config.insert("maxOutputTokens".to_owned(), most.into());

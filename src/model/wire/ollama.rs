@@ -1,4 +1,4 @@
-//! The body for Ollama chat.
+//! The body for Ollama chat. It knows no way to bind a turn to a call of a native tool.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::turns::Message;
 use super::{Sheet, object};
 
 pub(super) fn body(sheet: Sheet<'_>) -> Value {
-    let Sheet { endpoint, manner, system, messages, tools, bound, most } = sheet;
+    let Sheet { endpoint, manner, system, messages, tools, bound, most, .. } = sheet;
     let mut said = Vec::with_capacity(messages.len() + 1);
     if !system.is_empty() {
         said.push(json!({ "role": "system", "content": system }));

@@ -18,12 +18,15 @@ pub(super) fn write(prompt: &Prompt, (form, loose): (Form, bool), told: &[Told])
             "Answer with one JSON object and nothing else: no prose, no code fence. It fits this \
              JSON Schema:\n{shape}"
         ),
+        (Form::Native, ..) if prompt.must_call => String::new(),
         (Form::Native, _, Some(shape)) => format!(
             "Call tools as you need them. When you know the final answer, call none, and answer \
              with one JSON object and nothing else: {{\"final\": ANSWER}}, where ANSWER fits this \
              JSON Schema:\n{shape}"
         ),
-        (Form::Schema | Form::Json | Form::Text, told, shape) => spoken(told, shape),
+        (Form::Schema | Form::Json | Form::Text, told, shape) => {
+            spoken(told, (shape, prompt.must_call))
+        }
     }
 }
 
@@ -35,7 +38,7 @@ pub(super) fn prose() -> Value {
     })
 }
 
-fn spoken(told: &[Told], shape: Option<&Value>) -> String {
+fn spoken(told: &[Told], (shape, must_call): (Option<&Value>, bool)) -> String {
     let mut words = "You can call these tools, one in each line:\n".to_owned();
     for tool in told {
         let none = json!({ "type": "object", "properties": {} });
@@ -50,6 +53,9 @@ fn spoken(told: &[Told], shape: Option<&Value>) -> String {
         "\nAnswer with exactly one JSON object and nothing else: no prose, no code fence.\n\
          To call a tool: {\"tool_call\": {\"name\": \"NAME\", \"arguments\": {..}}}\n",
     );
+    if must_call {
+        return words;
+    }
     words.push_str(&match shape {
         None => "When you know the final answer: {\"final\": {\"answer\": \"..\"}}".to_owned(),
         Some(shape) => format!(

@@ -48,6 +48,39 @@ async fn a_question_is_answered_from_what_a_tool_gave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_cites_what_there_is_not_has_to_call_a_tool() {
+    let model = Model::new(vec![
+        last("It is in Lyon [E2]", &["E1", "E2"]),
+        call("parcel.find", json!({ "number": "P-7" })),
+        last("It is in Lyon [E1]", &["E1"]),
+    ])
+    .await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is parcel P-7?").await;
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
+    let forced = (0..3).map(|at| model.heard(at).contains("\"tool_choice\":\"required\""));
+    assert_eq!(forced.collect::<Vec<_>>(), [false, true, false], "{}", model.heard(1));
+    assert!(model.heard(1).contains("no tool was called"), "{}", model.heard(1));
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_of_the_models_own_is_asked_about_once_also_after_a_call() {
+    let model = Model::new(vec![
+        call("parcel.find", json!({ "number": "P-7" })),
+        last("It weighs 4711 kg [E1]", &["E1"]),
+        last("It is in Lyon [E1]", &["E1"]),
+    ])
+    .await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is parcel P-7?").await;
+    let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert_eq!(answered.answer.text, "It is in Lyon [E1]");
+    assert!(model.heard(2).contains("`4711 kg` stands in nothing"), "{}", model.heard(2));
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_tool_gave_stands_between_marks_and_tainted_calls_are_denied() {
     let model = Model::new(vec![
         call("parcel.lure", json!({ "number": "P-7" })),
