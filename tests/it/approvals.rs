@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::proto::policy::{
-    ListApprovalsRequest, State, WatchApprovalsRequest, decide_approval_request::Decision,
+    Approval, ListApprovalsRequest, State, WatchApprovalsRequest, decide_approval_request::Decision,
 };
 use switchboard::proto::tools::CallRequest;
 use switchboard::proto::tools::call_event::Event;
@@ -221,7 +221,9 @@ async fn what_changes_is_told_to_those_who_watch_and_may_see_it() {
         .await
         .unwrap()
         .into_inner();
-    assert_eq!(late.next().await.unwrap().unwrap(), told);
+    // What is settled loses its arguments in the meantime.
+    let bare = |approval| Approval { arguments_json: String::new(), ..approval };
+    assert_eq!(bare(late.next().await.unwrap().unwrap()), bare(told));
     // What another tenant does comes to its own, and nothing came before it.
     let call = desk.by("stranger", erase(9));
     desk.daemon.client().await.call(call).await.unwrap();
