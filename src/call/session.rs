@@ -18,11 +18,13 @@ pub enum Taint {
     Outside,
     /// Some of its text was not searched for instructions.
     Unsearched,
+    /// It was recalled from the memory, and no person answers for it.
+    Noted,
 }
 
 impl Taint {
     /// Every label.
-    pub const ALL: [Self; 3] = [Self::Flagged, Self::Outside, Self::Unsearched];
+    pub const ALL: [Self; 4] = [Self::Flagged, Self::Outside, Self::Unsearched, Self::Noted];
 
     /// The label as policies, replies and records have it.
     pub const fn as_str(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Taint {
             Self::Flagged => "flagged",
             Self::Outside => "outside",
             Self::Unsearched => "unsearched",
+            Self::Noted => "noted",
         }
     }
 }

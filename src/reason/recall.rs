@@ -237,6 +237,9 @@ pub(super) fn taint(hit: &Recollection, enveloped: bool) -> BTreeSet<Taint> {
     let version = &hit.version;
     let outside = matches!(version.origin, Origin::Tool | Origin::Web | Origin::File);
     let mut taint = BTreeSet::new();
+    if !version.origin.may_ask() {
+        taint.insert(Taint::Noted);
+    }
     if outside || !version.draft.images.is_empty() {
         taint.insert(Taint::Outside);
     }

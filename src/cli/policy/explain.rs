@@ -33,7 +33,7 @@ pub(in crate::cli) struct Options {
     /// The conversation.
     #[arg(long)]
     conversation: Option<String>,
-    /// What replies of the conversation brought in before: flagged, outside or unsearched; may be
+    /// What replies of the conversation brought in before: flagged, outside, unsearched or noted; may be
     /// given more than once.
     #[arg(long = "taint", requires = "conversation")]
     taint: Vec<Taint>,

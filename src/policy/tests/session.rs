@@ -69,6 +69,7 @@ fn shipped_policies_send_and_delete_nothing_after_instructions() {
     let (held, denied) = (Some(Code::ApprovalRequired), Some(Code::PolicyDenied));
     assert_eq!(codes(&[]), [held, held, None, None]);
     assert_eq!(codes(&[Taint::Outside]), [held, held, None, None]);
+    assert_eq!(codes(&[Taint::Noted]), [held, held, None, None]);
     assert_eq!(codes(&[Taint::Flagged]), [denied, denied, None, None]);
     assert_eq!(codes(&[Taint::Unsearched]), [denied, denied, None, None]);
     assert!(tools.iter().all(|tool| policies.visible(&caller(), tool)));

@@ -92,7 +92,7 @@ async fn a_call_with_what_a_rule_read_outside_is_decided_as_such() {
     assert!(written[0].is_ok(), "{written:?}");
     let asked = Asked { question: "Please mark what the letter names".into(), ..Asked::default() };
     let run = bench.runs.start(&own, asked).await.unwrap();
-    let taint = BTreeSet::from([Taint::Outside]);
+    let taint = BTreeSet::from([Taint::Outside, Taint::Noted]);
     let brings = |event: &Event| matches!(event, Event::Recalled(one) if one.taint == taint);
     assert_eq!(bench.until(&run, brings).await.task, "rule");
     // Its tool changes something, which after outside content is a person's to decide.
