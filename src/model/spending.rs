@@ -7,6 +7,7 @@ mod days;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::civil::Date;
@@ -70,8 +71,21 @@ pub(super) struct Spending {
     all: Budget,
     named: BTreeMap<String, Budget>,
     days: Arc<Mutex<Days>>,
-    store: Option<Arc<Mutex<Store>>>,
+    writer: Option<Arc<Writer>>,
     tasks: TaskTracker,
+}
+
+/// Brings into the file what is to be written.
+#[derive(Debug)]
+struct Writer {
+    store: Mutex<Store>,
+    days: Arc<Mutex<Days>>,
+    /// Whose turn it is to write.
+    turn: tokio::sync::Mutex<()>,
+    /// The changes up to which the file has everything.
+    written: AtomicU64,
+    /// Whether somebody is on the way to write, for whom nobody waits.
+    comes: AtomicBool,
 }
 
 /// The file; no other process has it as long as this lives.
@@ -100,15 +114,9 @@ impl Spending {
                 accounts.insert(tenant, Account::new(budget, spent));
             }
         }
-        let days = Days::new(today, accounts);
-        Ok(Self {
-            currency,
-            all,
-            named,
-            days: Arc::new(Mutex::new(days)),
-            store: store.map(|store| Arc::new(Mutex::new(store))),
-            tasks: tasks.clone(),
-        })
+        let days = Arc::new(Mutex::new(Days::new(today, accounts)));
+        let writer = store.map(|store| Writer::new(store, &days));
+        Ok(Self { currency, all, named, days, writer, tasks: tasks.clone() })
     }
 
     pub(super) const fn currency(&self) -> Currency {
@@ -133,7 +141,7 @@ impl Spending {
 
     /// Holds an amount in the file too; [`Spending::flushed`] tells when it is there. `None` without one.
     pub(super) fn hold(&self, tenant: &str, held: Spent) -> Option<i64> {
-        self.store.as_ref().map(|_| self.days().hold(tenant, held))
+        self.writer.as_ref().map(|_| self.days().hold(tenant, held))
     }
 
     /// Gives back what was taken of a tenant's account and held under `id`, and adds what was spent, in the
@@ -151,40 +159,70 @@ impl Spending {
 
     /// Ends when all that was booked before is in the file. One commit serves all who wait for it.
     pub(super) async fn flushed(&self) {
-        if let Some(flush) = self.flush()
-            && let Err(error) = self.tasks.spawn_blocking(flush).await
-        {
-            tracing::error!(%error, "what was spent on models was not written");
+        if let Some(writer) = &self.writer {
+            writer.flushed(&self.tasks, self.currency).await;
         }
     }
 
     /// The same, for nobody to wait.
     pub(super) fn flush_soon(&self) {
-        if let (Some(flush), Ok(runtime)) = (self.flush(), Handle::try_current()) {
-            self.tasks.spawn_blocking_on(flush, &runtime);
+        let Some(writer) = &self.writer else { return };
+        if let Ok(runtime) = Handle::try_current()
+            && !writer.comes.swap(true, Ordering::AcqRel)
+        {
+            let (writer, tasks, currency) = (Arc::clone(writer), self.tasks.clone(), self.currency);
+            let soon = async move {
+                // Whoever books from here on sends another.
+                writer.comes.swap(false, Ordering::AcqRel);
+                writer.flushed(&tasks, currency).await;
+            };
+            self.tasks.spawn_on(soon, &runtime);
         }
     }
 
-    fn flush(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let (store, days) = (Arc::clone(self.store.as_ref()?), Arc::clone(&self.days));
-        let currency = self.currency;
-        Some(move || {
-            // A transaction of one that panicked was rolled back.
-            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-            let lock = || days.lock().unwrap_or_else(PoisonError::into_inner);
-            let batch = lock().take(currency);
-            if batch.is_empty() {
-                return;
-            }
-            if let Err(error) = store.write(&batch) {
-                counter!("switchboard_model_spending_errors_total").increment(1);
-                tracing::error!(%error, "what was spent on models was not written; it is tried again");
-                lock().put_back(batch);
-            }
-        })
+    fn days(&self) -> MutexGuard<'_, Days> {
+        self.days.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn new(store: Store, days: &Arc<Mutex<Days>>) -> Arc<Self> {
+        let (turn, written, comes) = Default::default();
+        Arc::new(Self { store: Mutex::new(store), days: Arc::clone(days), turn, written, comes })
     }
 
-    fn days(&self) -> MutexGuard<'_, Days> {
+    /// Ends when all that is booked by now is in the file, or could not be written. Those who wait take turns,
+    /// so that one thread writes, and what came meanwhile is one commit.
+    async fn flushed(self: &Arc<Self>, tasks: &TaskTracker, currency: Currency) {
+        let changes = self.lock().changes();
+        let _turn = self.turn.lock().await;
+        if self.written.load(Ordering::Acquire) >= changes {
+            return;
+        }
+        let writer = Arc::clone(self);
+        if let Err(error) = tasks.spawn_blocking(move || writer.write(currency)).await {
+            tracing::error!(%error, "what was spent on models was not written");
+        }
+    }
+
+    fn write(&self, currency: Currency) {
+        let batch = self.lock().take(currency);
+        if batch.is_empty() {
+            return;
+        }
+        // A transaction of one that panicked was rolled back.
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        match store.write(&batch) {
+            Ok(()) => self.written.store(batch.changes, Ordering::Release),
+            Err(error) => {
+                counter!("switchboard_model_spending_errors_total").increment(1);
+                tracing::error!(%error, "what was spent on models was not written; it is tried again");
+                self.lock().put_back(batch);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Days> {
         self.days.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

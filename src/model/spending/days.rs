@@ -21,6 +21,8 @@ pub(super) struct Days {
     freed: Vec<i64>,
     /// The last number. The file has none of an earlier process.
     last: i64,
+    /// How often something was to be written.
+    changes: u64,
 }
 
 /// What a tenant spent in a day, or holds since then.
@@ -34,6 +36,8 @@ pub(super) struct Sum {
 /// What is written at once.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
+    /// The changes up to which it has everything.
+    pub(super) changes: u64,
     pub(super) sums: Vec<Sum>,
     pub(super) held: Vec<(i64, Sum)>,
     pub(super) freed: Vec<i64>,
@@ -48,7 +52,7 @@ impl Batch {
 impl Days {
     pub(super) fn new(today: Date, accounts: HashMap<String, Account>) -> Self {
         let (dirty, past, held, freed) = Default::default();
-        Self { today, accounts, dirty, past, held, freed, last: 0 }
+        Self { today, accounts, dirty, past, held, freed, last: 0, changes: 0 }
     }
 
     /// Begins another day, where it is one.
@@ -73,6 +77,7 @@ impl Days {
 
     /// What a tenant spent today is to be written.
     pub(super) fn touch(&mut self, tenant: &str) {
+        self.changes += 1;
         if !self.dirty.contains(tenant) {
             self.dirty.insert(tenant.to_owned());
         }
@@ -81,6 +86,7 @@ impl Days {
     /// What is held for a question is to be written; its number.
     pub(super) fn hold(&mut self, tenant: &str, spent: Spent) -> i64 {
         self.last += 1;
+        self.changes += 1;
         let sum = Sum { tenant: tenant.to_owned(), day: self.today, spent };
         self.held.push((self.last, sum));
         self.last
@@ -88,7 +94,13 @@ impl Days {
 
     /// What is held under a number is held no longer.
     pub(super) fn free(&mut self, id: i64) {
+        self.changes += 1;
         self.freed.push(id);
+    }
+
+    /// How often something was to be written so far.
+    pub(super) const fn changes(&self) -> u64 {
+        self.changes
     }
 
     fn sums(&mut self, currency: Currency) -> Vec<Sum> {
@@ -104,12 +116,12 @@ impl Days {
     /// What is to be written.
     pub(super) fn take(&mut self, currency: Currency) -> Batch {
         let (held, freed) = (std::mem::take(&mut self.held), std::mem::take(&mut self.freed));
-        Batch { sums: self.sums(currency), held, freed }
+        Batch { changes: self.changes, sums: self.sums(currency), held, freed }
     }
 
     /// Keeps what could not be written for the next time.
     pub(super) fn put_back(&mut self, batch: Batch) {
-        let Batch { sums, mut held, mut freed } = batch;
+        let Batch { sums, mut held, mut freed, .. } = batch;
         for sum in sums {
             if sum.day == self.today {
                 self.dirty.insert(sum.tenant);
