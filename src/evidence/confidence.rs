@@ -7,8 +7,8 @@
 //! - comparison: the least of its operands' evidence x `engine`.
 //! - combination (a rule's all and any): the least of its premises x `engine`.
 //! - statement (a model's inference): the product of its premises x `inference`.
-//! - answer: the least of what it cites, x `unsupported` where its text has numbers that stand in
-//!   nothing it cites; `free` for an answer without evidence.
+//! - answer: the least of what it cites, x `unsupported` where its text has numbers, dates or ids
+//!   that stand in nothing it cites; `free` for an answer without evidence.
 
 use std::collections::BTreeMap;
 

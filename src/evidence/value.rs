@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
 /// One value.
@@ -143,5 +143,20 @@ impl Value {
             | Self::Percent { number } => Some(*number),
             _ => None,
         }
+    }
+
+    /// The same with fewer decimal places; `None` where it has no number with so many.
+    pub(super) fn rounded(&self, places: u32) -> Option<Self> {
+        let mut value = self.clone();
+        let (Self::Number { number }
+        | Self::Quantity { number, .. }
+        | Self::Money { number, .. }
+        | Self::Percent { number }) = &mut value
+        else {
+            return None;
+        };
+        *number = Some(number.normalize()).filter(|number| number.scale() > places)?;
+        *number = number.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero);
+        Some(value)
     }
 }

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use crate::evidence::compare::{self, Operator};
 use crate::evidence::confidence;
 use crate::evidence::draft;
+use crate::evidence::id;
 use crate::evidence::read::{self, Expect};
 use crate::evidence::refusal::{Reason, Refusal};
 use crate::evidence::scan;
@@ -214,7 +215,7 @@ pub(in crate::evidence) fn confidence_of(trace: &Trace, answer: &Answer) -> Conf
     confidence::answer(inputs, (answer.unsupported.is_empty(), &trace.constants))
 }
 
-/// The numbers and dates of an answer that stand in nothing that it cites, nor in the question.
+/// The numbers, dates and ids of an answer that stand in nothing that it cites, nor in the question.
 pub(in crate::evidence) fn unsupported(
     trace: &Trace,
     answer: &Answer,
@@ -232,7 +233,12 @@ pub(in crate::evidence) fn unsupported(
         })
         .filter(|(_, found)| !found.as_ref().is_ok_and(is_small))
         .collect();
-    if wanted.is_empty() {
+    let is_value = |start: usize, id: &str| {
+        spots.iter().any(|spot| start < spot.end && spot.start < start + id.len())
+    };
+    let ids = id::ids(&text).filter(|(start, id)| !is_value(*start, id)).map(|(_, id)| id);
+    let ids: Vec<&str> = ids.collect();
+    if wanted.is_empty() && ids.is_empty() {
         return Vec::new();
     }
     let (known, texts) = stated(trace, answer, zone);
@@ -249,7 +255,7 @@ pub(in crate::evidence) fn unsupported(
     };
     let is_known = |spelled: &str, found: &Result<Value, ()>| match found {
         Ok(value) => {
-            known.iter().any(|one| is_same(value, one, zone))
+            known.iter().any(|one| is_told(value, one, zone))
                 || (matches!(value, Value::Number { .. }) && is_part(spelled))
         }
         // Of what has no unit that is known, the number has to stand there.
@@ -262,6 +268,13 @@ pub(in crate::evidence) fn unsupported(
     for (spelled, found) in wanted {
         if !is_known(spelled, &found) && !missing.iter().any(|one| one == spelled) {
             missing.push(spelled.to_owned());
+        }
+    }
+    let plain: Vec<String> = texts.iter().map(|text| id::joined(text)).collect();
+    for id in ids {
+        let is_there = plain.iter().any(|text| id::stands_in(text, id));
+        if !is_there && !missing.iter().any(|one| one == id) {
+            missing.push(id.to_owned());
         }
     }
     missing
@@ -320,10 +333,17 @@ fn stated(trace: &Trace, answer: &Answer, zone: &TimeZone) -> (Vec<Value>, Vec<S
         for fact in &item.facts {
             let expect = Expect { kind: None, unit: &fact.unit, machine: true };
             values.extend(read::read(&fact.value, &expect, zone));
+            texts.push(read::normal(&fact.value));
         }
         texts.push(text);
     }
     (values, texts)
+}
+
+/// Whether an answer may tell the one for the other: `133 days` for 133.33.
+fn is_told(value: &Value, known: &Value, zone: &TimeZone) -> bool {
+    let rounded = || known.rounded(value.number()?.scale());
+    is_same(value, known, zone) || rounded().is_some_and(|known| is_same(value, &known, zone))
 }
 
 /// Whether two values are the same, or the same number, of which one has no unit.

@@ -138,6 +138,9 @@ fn fits(at: (&Trace, &TimeZone), rule: &Item, operand: &Operand) -> Result<(), S
             asked(at, &fact, operand, item)
         }
         (Some(fact), _) => recalled(at, (rule, &fact), operand),
+        (None, _) if matches!(origin, Some("question" | "memory")) => {
+            Err(format!("the rule does not tell what `{name}` is"))
+        }
         (None, _) => Ok(()),
     }
 }

@@ -363,8 +363,33 @@ fn numbers_that_no_evidence_has_lower_the_confidence() {
             Draft { answer: text.to_owned(), evidence: vec![label("E1")], ..Draft::default() };
         builder.answer(&draft, now()).unwrap().unsupported
     };
+    for (text, wrong) in [
+        ("PX-200 and PX200 of batch B-0413 [E1]", vec![]),
+        ("PX-20 of batch B-041 and H2O, in IPv6", vec!["PX-20", "B-041"]),
+        ("R-10034 is ready [E1]", vec!["R-10034"]),
+    ] {
+        let mut builder = builder("Which batch?");
+        let fact = Fact::new("batch", "B-0413");
+        builder.found(memory("u@1", "manuals", "The seal of a PX-200.", vec![fact]), now());
+        let evidence = vec![label("E1")];
+        let draft = Draft { answer: text.to_owned(), evidence, ..Draft::default() };
+        assert_eq!(builder.answer(&draft, now()).unwrap().unsupported, wrong, "{text}");
+    }
     assert_eq!(rate("215 per litre, every 600 years [E1]"), Vec::<String>::new());
     assert_eq!(rate("251 per litre [E1]"), ["251 per litre"]);
+    // A number may be told with fewer places, rounded.
+    for (text, wrong) in [
+        ("After 133 days, 133.3 to be exact [E1]", vec![]),
+        ("USD 13 or 12.5 %", vec![]),
+        ("After 134 days and 133.34, or 130 [E1]", vec!["134 days", "133.34", "130"]),
+    ] {
+        let mut builder = builder("After how many days?");
+        let found = memory("u@1", "manuals", "133.33, USD 12.99, 12.49 %", Vec::new());
+        builder.found(found, now());
+        let evidence = vec![label("E1")];
+        let draft = Draft { answer: text.to_owned(), evidence, ..Draft::default() };
+        assert_eq!(builder.answer(&draft, now()).unwrap().unsupported, wrong, "{text}");
+    }
     let bad = answer("At most 25 kg since 2025-03-01 [E1].");
     assert_eq!(bad.unsupported, ["25 kg", "2025-03-01"]);
     assert_eq!(bad.confidence.value, good.confidence.value * 0.5);

@@ -308,9 +308,11 @@ fn a_unit_is_read_whole_or_not_at_all() {
         let text = normal(text);
         let spots = scan(&text, &Expect::default(), &TimeZone::UTC);
         let told = spots.iter().map(|spot| match (&spot.found, spot.counted) {
-            (Ok(value), Some(end)) => format!("{value} of {}", text[spot.end..end].trim()),
+            (Ok(value), Some(end)) => {
+                format!("{value} of {}", text.get(spot.end..end).unwrap().trim())
+            }
             (Ok(value), None) => value.to_string(),
-            (Err(_), _) => format!("{}!", &text[spot.start..spot.end]),
+            (Err(_), _) => format!("{}!", text.get(spot.start..spot.end).unwrap()),
         });
         assert_eq!(told.collect::<Vec<_>>().join(", "), wanted, "{text}");
     }

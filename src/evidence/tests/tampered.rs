@@ -21,7 +21,7 @@ fn take_out(json: &mut Json, pointer: &str, member: &str) {
     json.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(member).unwrap();
 }
 
-const CASES: [Case; 28] = [
+const CASES: [Case; 29] = [
     (
         "the conclusion of another rule among the premises",
         made::transfer,
@@ -34,6 +34,24 @@ const CASES: [Case; 28] = [
         },
         Reason::DoesNotFollow,
         "/steps/5/premises/1",
+    ),
+    (
+        "a rule that does not tell of what kind its limit is",
+        made::transfer,
+        |json| {
+            for item in json["evidence"].as_array_mut().unwrap() {
+                let facts = item["facts"].as_array_mut();
+                facts.into_iter().for_each(|facts| facts.retain(|one| one["name"] != "type.limit"));
+            }
+            for step in json["steps"].as_array_mut().unwrap() {
+                let operands = step.get_mut("operands").and_then(Json::as_array_mut);
+                for operand in operands.into_iter().flatten() {
+                    drop(operand.as_object_mut().unwrap().remove("as"));
+                }
+            }
+        },
+        Reason::DoesNotFollow,
+        "/steps/4/premises/0",
     ),
     (
         "a premise twice",

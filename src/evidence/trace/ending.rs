@@ -35,7 +35,7 @@ pub struct Answer {
     /// What could not be found out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Numbers in the text that stand in no evidence that it cites.
+    /// Numbers, dates and ids in the text that stand in no evidence that it cites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
     /// Whether it was given without evidence, as small talk is.
