@@ -18,6 +18,7 @@ mod going;
 mod judge;
 mod life;
 mod log;
+mod made_up;
 mod message;
 mod observe;
 mod output;

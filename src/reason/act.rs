@@ -234,6 +234,8 @@ impl Drive {
         let Wanted { fault, is_cut, .. } = &one.wanted;
         let why = fault.clone().or_else(|| self.unknown(action));
         let why = why.or_else(|| self.outside(errand, one, action));
+        let tool = || self.inner.pipeline.tool(&action.tool, one.dialect, &self.visitor.caller);
+        let why = why.or_else(|| self.made_up(errand, action, tool()?.as_ref()));
         Call {
             id: CallId::parse(&action.call_id).unwrap_or_else(CallId::generate),
             dialect: one.dialect,

@@ -395,6 +395,17 @@ impl Spent {
     }
 }
 
+impl Observation {
+    /// Whether it gave something that can be cited.
+    pub(super) fn is_evidence(&self) -> bool {
+        match self.told.get("evidence") {
+            Some(Value::String(label)) => !label.is_empty(),
+            Some(Value::Array(labels)) => !labels.is_empty(),
+            _ => false,
+        }
+    }
+}
+
 impl Event {
     /// The name on the wire and in the store.
     pub const fn kind(&self) -> &'static str {

@@ -64,28 +64,28 @@ fn told(reply: &Reply) -> Value {
     if !reply.metadata.untrusted {
         return told;
     }
-    let number = number(reply);
+    let mark = mark(reply);
     let mut marked = Map::new();
     for (key, value) in std::mem::take(members) {
         let outside = ["data", "files", "logs", "stderr"].contains(&key.as_str());
         if outside && !marked.contains_key("<<<data") {
-            marked.insert("<<<data".to_owned(), Value::from(number.as_str()));
+            marked.insert("<<<data".to_owned(), Value::from(mark.as_str()));
         }
         marked.insert(key, value);
     }
     if marked.contains_key("<<<data") {
-        marked.insert(">>>end".to_owned(), number.into());
+        marked.insert(">>>end".to_owned(), mark.into());
     }
     Value::Object(marked)
 }
 
-/// A number that stands nowhere in what the tool gave.
-fn number(reply: &Reply) -> String {
+/// A mark whose number stands nowhere in what the tool gave. A small model takes a number alone for the value.
+fn mark(reply: &Reply) -> String {
     let text = reply.data.to_string();
     loop {
         let number = format!("{:018}", uuid::Uuid::new_v4().as_u128() % DIGITS);
         if !text.contains(&number) {
-            return number;
+            return format!("mark {number}");
         }
     }
 }

@@ -94,6 +94,13 @@ impl Thread {
         self.turns.iter().rev().take_while(repeated).count()
     }
 
+    /// Whether a result of a call says this.
+    pub(super) fn heard(&self, words: &str) -> bool {
+        let calls = self.turns.iter().flat_map(|turn| &turn.calls);
+        let mut seen = calls.filter_map(|call| call.observation.as_ref());
+        seen.any(|seen| seen.told.to_string().contains(words))
+    }
+
     fn progress(&mut self, place: usize) -> Option<&mut Progress> {
         self.turns.last_mut()?.calls.get_mut(place)
     }

@@ -12,7 +12,7 @@ use super::errand::{Errand, Outcome};
 use super::event::{Event, Observation, Rejected, Spent, Thought};
 use super::output::{self, Reading};
 use super::prompt::{self, Way};
-use super::state::{Exchange, Thread};
+use super::state::{Exchange, Progress, Thread};
 use super::tongue;
 use super::tools::Toolset;
 use crate::evidence::{Answer, Draft, Label, Refusal};
@@ -89,7 +89,9 @@ impl Drive {
             Way::Closed(prompt::LAST)
         } else if thread.repeats() >= REPEATS {
             Way::Closed(prompt::REPEATED)
-        } else if self.invents(errand, &thread) && !tools.offers.is_empty() {
+        } else if !tools.tools.is_empty()
+            && thread.turns.len().checked_sub(1).is_some_and(|last| invented(errand, &thread, last))
+        {
             Way::Call
         } else {
             Way::Open
@@ -208,17 +210,23 @@ impl Drive {
         let steps = self.log.story(|story| story.step_of(&errand.task));
         errand.task.is_empty() && offered && steps < errand.steps
     }
+}
 
-    /// Whether the last answer was refused and cites evidence where there is none, and no call was made:
-    /// a model that takes the form of a run for the run. Then only a call can help it.
-    fn invents(&self, errand: &Errand, thread: &Thread) -> bool {
-        let Some(turn) = thread.turns.last() else { return false };
-        let is_refused = turn.rejected.as_ref().is_some_and(|one| one.what == "answer");
-        let answer = turn.thought.answer.as_ref().filter(|_| is_refused);
-        let draft = answer.and_then(|answer| draft(errand, answer).ok());
-        let is_cited = |draft: Draft| draft.evidence.iter().any(|one| *one != Label::question());
-        thread.visited.is_empty() && draft.is_some_and(is_cited) && self.proof().is_empty()
+/// Whether the answer of a turn was refused and cites evidence where there was none yet: a model
+/// that takes the form of a run for the run. Only a call can help it, and the sight of what it made up makes
+/// it say so again.
+pub(super) fn invented(errand: &Errand, thread: &Thread, turn: usize) -> bool {
+    let recalled = thread.recalled.as_ref().is_some_and(|recalled| !recalled.items.is_empty());
+    let gave = |call: &Progress| call.observation.as_ref().is_some_and(Observation::is_evidence);
+    let is_first = |turns: &[Exchange]| !turns.iter().flat_map(|turn| &turn.calls).any(gave);
+    if recalled || !errand.given.is_empty() || !thread.turns.get(..turn).is_some_and(is_first) {
+        return false;
     }
+    let Some(turn) = thread.turns.get(turn) else { return false };
+    let is_refused = turn.rejected.as_ref().is_some_and(|one| one.what == "answer");
+    let answer = turn.thought.answer.as_ref().filter(|_| is_refused);
+    let draft = answer.and_then(|answer| draft(errand, answer).ok());
+    draft.is_some_and(|draft| draft.evidence.iter().any(|one| *one != Label::question()))
 }
 
 /// An answer as it is judged.

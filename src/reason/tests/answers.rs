@@ -61,6 +61,8 @@ async fn who_cites_what_there_is_not_has_to_call_a_tool() {
     let forced = (0..3).map(|at| model.heard(at).contains("\"tool_choice\":\"required\""));
     assert_eq!(forced.collect::<Vec<_>>(), [false, true, false], "{}", model.heard(1));
     assert!(model.heard(1).contains("no tool was called"), "{}", model.heard(1));
+    // What it made up does not lead it on.
+    assert!((1..3).all(|at| !model.heard(at).contains("Lyon [E2]")), "{}", model.heard(2));
     bench.drain().await;
 }
 
@@ -77,6 +79,36 @@ async fn a_number_of_the_models_own_is_asked_about_once_also_after_a_call() {
     let Event::Answer(answered) = &events.last().unwrap().event else { panic!("{events:#?}") };
     assert_eq!(answered.answer.text, "It is in Lyon [E1]");
     assert!(model.heard(2).contains("`4711 kg` stands in nothing"), "{}", model.heard(2));
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_comes_from_nowhere_is_asked_about_once() {
+    let model = Model::new(vec![
+        call("parcel.find", json!({ "number": "PN-4711" })),
+        call("parcel.find", json!({ "number": "PN-4711" })),
+        call("parcel.find", json!({ "number": "PN-4711" })),
+        last("It is in Lyon [E1]", &["E1"]),
+    ])
+    .await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is the parcel of the Lyon office?").await;
+    let codes = seen(&events).into_iter().map(|seen| seen.code.as_str());
+    assert_eq!(codes.collect::<Vec<_>>(), ["SCHEMA_VALIDATION_ERROR", "", "DUPLICATE_CALL"]);
+    assert!(model.heard(1).contains("`PN-4711` stands neither in the question"), "{events:#?}");
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
+    // What is asked about, what a result told and what only its number is known of is not from nowhere.
+    for question in ["Where is PN-4711?", "Where is parcel 4711?"] {
+        let model = Model::new(vec![
+            call("parcel.find", json!({ "number": "PN-4711" })),
+            last("It is in Lyon [E1]", &["E1"]),
+        ])
+        .await;
+        let other = Bench::new(&model).await;
+        let events = other.ask(question).await;
+        assert_eq!(seen(&events)[0].code, "", "{question}");
+        other.drain().await;
+    }
     bench.drain().await;
 }
 
