@@ -123,6 +123,7 @@ impl Sandbox {
             yard: Yard { engine, registry, owner, tasks: tasks.clone() },
             pools: Mutex::new(Pools::new(Instant::now())),
             posts: Mutex::new(HashMap::new()),
+            asked: CancellationToken::new(),
             abilities: ArcSwap::default(),
             profiles: ArcSwap::default(),
             lacking: Mutex::new(vec!["no tools are loaded yet".to_owned()]),
@@ -234,6 +235,8 @@ impl Sandbox {
         let asked = Instant::now();
         let left = remaining(order.deadline)?;
         let patience = left.unwrap_or(Duration::MAX).min(self.hub.config.queue_wait());
+        // A call of the first moment: nothing is known yet of an engine that was not asked.
+        drop(tokio::time::timeout(patience, self.hub.asked.cancelled()).await);
         let keyring = self.hub.vault.fetch(&order.profile).await?;
         let recipe = Arc::new(Recipe::new(&order.profile, &self.hub.images.load())?);
         let grant = match order.profile.tier {

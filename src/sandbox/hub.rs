@@ -38,6 +38,8 @@ pub(super) struct Hub {
     pub(super) posts: Mutex<HashMap<(Key, Scope), Arc<Post>>>,
     /// Values of secrets.
     pub(super) vault: Arc<Vault>,
+    /// The engine was asked for the first time, and answered or did not.
+    pub(super) asked: CancellationToken,
     /// What the engine can enforce; nothing is known of one that never answered.
     pub(super) abilities: ArcSwap<Abilities>,
     /// The profiles in force.

@@ -68,7 +68,9 @@ async fn remove(hub: &Hub, queue: &tokio::sync::Mutex<mpsc::UnboundedReceiver<Wa
 async fn watch(hub: &Hub) {
     let mut pause = RECONNECT.0;
     loop {
-        match connect(hub).await {
+        let connected = connect(hub).await;
+        hub.asked.cancel();
+        match connected {
             Ok(()) => {
                 pause = RECONNECT.0;
                 let error = outlast(hub).await;

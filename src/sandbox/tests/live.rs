@@ -162,6 +162,15 @@ async fn a_warm_call_runs_and_nothing_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_the_first_moment_waits_for_the_engines_first_word() {
+    let profile = Arc::new(profile("shell"));
+    let room = Room::open(config()).await;
+    let outcome = room.run(shell(&profile, "echo early")).await;
+    assert_eq!((outcome.end, &outcome.stdout[..]), (End::Exited(0), &b"early\n"[..]));
+    room.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_call_of_a_burst_has_a_container_of_its_own() {
     const CALLS: usize = 24;
     let profile = Arc::new(profile("shell"));
