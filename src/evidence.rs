@@ -22,12 +22,13 @@ mod unit;
 pub mod value;
 
 pub use builder::{Builder, Comparison, Grown, Opening, Pick};
+pub(crate) use check::citable;
 pub use check::{check, check_with, rule_refusals};
 pub use compare::{Compared, Operator, Refused};
 pub use confidence::{Config, Formula};
 pub use draft::{Claim, Draft};
 pub use follow::{Again, FollowUp, Given, Unfollowed, follow_up, summaries};
-pub(crate) use id::is_from_nowhere;
+pub(crate) use id::{ids, is_from_nowhere, is_id};
 pub use read::{Expect, Type, Unread, read};
 pub use refusal::{Reason, Refusal};
 pub use rule::{Loaded as LoadedRule, MemoryRead, Plan, Read, Rule, Rules, Stuck, Unfit, Want};

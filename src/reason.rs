@@ -18,7 +18,6 @@ mod going;
 mod judge;
 mod life;
 mod log;
-mod made_up;
 mod message;
 mod observe;
 mod output;
@@ -38,6 +37,7 @@ mod telling;
 mod tongue;
 mod tools;
 mod turn;
+mod unasked;
 mod worked;
 
 use std::collections::HashMap;

@@ -17,6 +17,7 @@ use super::refusal::{Reason, Refusal};
 use super::schema::{item_digest, seal};
 use super::trace::{FOLLOW_UPS, Label, Trace, VERSION};
 
+pub(crate) use answer::citable;
 pub(super) use answer::{check as answer, confidence_of, is_rules, unsupported};
 pub(super) use operand::{evidence_of, operand_of, value_of};
 pub use rule::rule_refusals;

@@ -13,7 +13,7 @@ static NAME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*").ok());
 
 /// The names with numbers in a text, each with where it begins; not `H2O`.
-pub(super) fn ids(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn ids(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let words = NAME.as_ref().map(|form| form.find_iter(text)).into_iter().flatten();
     words.map(|word| (word.start(), word.as_str())).filter(|(start, word)| {
         let before = text.get(..*start).and_then(|text| text.chars().next_back());
@@ -43,13 +43,16 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= SHORT.1)
 }
 
-/// Whether a text is one name with a number that stands in none of the others: `order 10034` has that of
-/// `ORD-10034`.
+/// Whether a text is one name with a number in it.
+pub(crate) fn is_id(text: &str) -> bool {
+    ids(text).any(|(start, word)| start == 0 && word.len() == text.len())
+}
+
+/// Whether a number of a name stands in none of some texts: `order 10034` has that of `ORD-10034`.
 pub(crate) fn is_from_nowhere<'t>(
-    text: &str,
+    id: &str,
     known: &(impl Iterator<Item = &'t str> + Clone),
 ) -> bool {
-    let is_name = ids(text).any(|(start, word)| start == 0 && word.len() == text.len());
     let stands = |run: &str| known.clone().any(|text| runs(text).any(|other| other == run));
-    is_name && !runs(text).all(stands)
+    !runs(id).all(stands)
 }

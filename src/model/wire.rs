@@ -5,6 +5,7 @@ mod anthropic;
 mod bind;
 mod chat;
 mod gemini;
+mod gives;
 mod ollama;
 mod simple;
 mod tools;

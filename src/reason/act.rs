@@ -3,22 +3,24 @@
 //! none that was made is made again.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::agent::fits;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Action, Event, Observation, Resumed, Waiting, Wanted};
-use super::observe::{self, Seen};
+use super::observe::{self, Seen, refused};
 use super::rules;
 use super::state::{Progress, Story};
 use super::tools::{Own, Toolset};
 use crate::approval::State as ApprovalState;
 use crate::call::{Call, CallId, Code, Dialect, Withheld};
+use crate::catalog::Tool;
 use crate::mask;
 use crate::normalize::Reply;
 
@@ -234,8 +236,7 @@ impl Drive {
         let Wanted { fault, is_cut, .. } = &one.wanted;
         let why = fault.clone().or_else(|| self.unknown(action));
         let why = why.or_else(|| self.outside(errand, one, action));
-        let tool = || self.inner.pipeline.tool(&action.tool, one.dialect, &self.visitor.caller);
-        let why = why.or_else(|| self.made_up(errand, action, tool()?.as_ref()));
+        let why = why.or_else(|| self.made_up(errand, action, &*self.tool(one, action)?));
         Call {
             id: CallId::parse(&action.call_id).unwrap_or_else(CallId::generate),
             dialect: one.dialect,
@@ -255,6 +256,11 @@ impl Drive {
         }
     }
 
+    /// The tool that a call is of, as its caller may use it.
+    fn tool(&self, one: &Open, action: &Action) -> Option<Arc<Tool>> {
+        self.inner.pipeline.tool(&action.tool, one.dialect, &self.visitor.caller)
+    }
+
     /// Why a call may not run that has the mask of a sensitive value in the place of the value.
     fn unknown(&self, action: &Action) -> Option<String> {
         (self.is_masked && action.arguments.contains(mask::MASK)).then(|| {
@@ -268,8 +274,7 @@ impl Drive {
     /// same, so that the ledger has it.
     fn outside(&self, errand: &Errand, one: &Open, action: &Action) -> Option<String> {
         let patterns = errand.tools.as_ref()?;
-        let caller = &self.visitor.caller;
-        let tool = self.inner.pipeline.tool(&action.tool, one.dialect, caller)?;
+        let tool = self.tool(one, action)?;
         let own = patterns.iter().any(|pattern| fits(pattern, &tool.name));
         let name = &tool.name;
         (!own).then(|| format!("this agent has no tool `{name}`: use those that are offered"))
@@ -284,7 +289,9 @@ impl Drive {
         reply: &Reply,
     ) -> Result<(), Halt> {
         let digest = self.digest(&action.call_id).await;
-        let Seen { found, told, ran } = observe::see(reply, digest);
+        let narrowed =
+            self.tool(one, action).and_then(|tool| self.narrowed(errand, action, (&tool, reply)));
+        let Seen { found, told, ran } = observe::see(reply, (digest, narrowed));
         // What a rule reads becomes evidence with the facts that it is read for.
         let (item, step) = match found.filter(|_| errand.task != rules::TASK) {
             Some(found) => self.proof().found(found, jiff::Timestamp::now()),
@@ -298,7 +305,7 @@ impl Drive {
             code: reply.error.as_ref().map(|e| e.code.to_string()).unwrap_or_default(),
             told: observe::labelled(told, item.as_ref().map(|item| item.id.as_str())),
             item,
-            age_ms: age(reply),
+            age_ms: observe::age(reply),
             // What found no place, or was not well formed, may be sent again.
             visit: if ran { one.visit.clone() } else { String::new() },
         };
@@ -366,7 +373,7 @@ impl Drive {
                 None
             }
         };
-        let tool = self.inner.pipeline.tool(&action.tool, one.dialect, &self.visitor.caller);
+        let tool = self.tool(one, action);
         let safe = tool.as_ref().is_some_and(|tool| observe::is_repeatable(tool));
         let Some(entry) = entry else {
             if safe || tool.is_none() {
@@ -426,17 +433,6 @@ fn pending(reply: &Reply) -> Option<String> {
     let state = details.get("approval_state").and_then(Value::as_str);
     let id = details.get("approval_id").and_then(Value::as_str)?;
     (state == Some("pending")).then(|| id.to_owned())
-}
-
-/// How old the result of a reply is, in milliseconds.
-fn age(reply: &Reply) -> u64 {
-    let age = reply.metadata.cache_age_ms.map(Duration::from).unwrap_or_default();
-    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What a model reads of a call that was not made.
-pub(super) fn refused(code: &str, message: &str) -> Value {
-    json!({ "status": "error", "error": { "code": code, "message": message } })
 }
 
 /// A name as a record can keep it; one that is changed is no tool's.

@@ -4,10 +4,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::act::refused;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Event, Observation, Wanted};
+use super::observe::refused;
 use crate::evidence::{self, Label, Operator, Pick, Step};
 
 /// What a model is told of it.

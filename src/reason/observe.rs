@@ -1,6 +1,8 @@
 //! A reply as the model reads it and as evidence: what a tool gave stands between marks that it cannot
 //! close, with its label in front and the values that it states beside it.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Risk, Tool};
@@ -28,9 +30,12 @@ pub(super) struct Seen {
     pub(super) ran: bool,
 }
 
-/// Looks at a reply; `digest` is that of its record.
-pub(super) fn see(reply: &Reply, digest: String) -> Seen {
-    let told = told(reply);
+/// Looks at a reply; `digest` is that of its record, `note` what the model is told beside it.
+pub(super) fn see(reply: &Reply, (digest, note): (String, Option<String>)) -> Seen {
+    let mut told = told(reply);
+    if let (Some(note), Value::Object(members)) = (note, &mut told) {
+        members.insert("note".to_owned(), note.into());
+    }
     let code = reply.error.as_ref().map(|error| error.code);
     let ran = reply.metadata.origin.is_some() || reply.metadata.cache_hit || code.is_none();
     let found = ran.then(|| Found {
@@ -101,6 +106,17 @@ pub(super) fn labelled(told: Value, label: Option<&str>) -> Value {
         }
         (told, _) => told,
     }
+}
+
+/// What a model reads of a call that was not made.
+pub(super) fn refused(code: &str, message: &str) -> Value {
+    json!({ "status": "error", "error": { "code": code, "message": message } })
+}
+
+/// How old the result of a reply is, in milliseconds.
+pub(super) fn age(reply: &Reply) -> u64 {
+    let age = reply.metadata.cache_age_ms.map(Duration::from).unwrap_or_default();
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether running a tool twice is as good as once.

@@ -12,6 +12,8 @@ use super::tools::{Own, Toolset};
 use super::turn::invented;
 use super::worked;
 use crate::call::Dialect;
+use crate::catalog::Risk;
+use crate::evidence;
 use crate::model::{Forms, Offer, Prompt, Turn};
 use crate::native::Told;
 use crate::tokens;
@@ -57,6 +59,9 @@ const SHORT: usize = 60;
 /// The same of one that could not be read: what is wrong with it is said behind it.
 const UNREAD: usize = 400;
 
+/// Most labels that a shape lists.
+const CITABLE: usize = 64;
+
 /// What the next turn of a model may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Way {
@@ -86,7 +91,8 @@ pub(super) fn rules(drive: &Drive, errand: &Errand) -> String {
 
 /// The shape of a final answer. `decides` is whether anything was compared or concluded that a decision can
 /// follow from: a model that is shown the place for one fills it in.
-pub(super) fn shape(decides: bool) -> Value {
+/// `labels` are those that one has to choose from; none leaves it to the model.
+pub(super) fn shape(decides: bool, labels: &[String]) -> Value {
     let mut shape = json!({
         "type": "object",
         "properties": {
@@ -99,6 +105,11 @@ pub(super) fn shape(decides: bool) -> Value {
         },
         "required": ["answer", "evidence"],
     });
+    if let (Some(evidence), false) = (shape.pointer_mut("/properties/evidence"), labels.is_empty())
+    {
+        evidence["items"]["enum"] = json!(labels);
+        evidence["minItems"] = json!(1);
+    }
     if let (true, Some(Value::Object(places))) = (decides, shape.get_mut("properties")) {
         let decision = json!({
             "type": "object",
@@ -113,6 +124,18 @@ pub(super) fn shape(decides: bool) -> Value {
         places.insert("decision".to_owned(), decision);
     }
     shape
+}
+
+/// What an answer can rest on, for a model whose last answer was refused for what it cited; none for another.
+fn citable(drive: &Drive, thread: &Thread) -> Vec<String> {
+    let rejected = thread.turns.last().and_then(|turn| turn.rejected.as_ref());
+    if !rejected.is_some_and(|one| one.reasons.iter().any(|why| why.starts_with("/evidence"))) {
+        return Vec::new();
+    }
+    let proof = drive.proof();
+    let labels = evidence::citable(proof.trace());
+    let labels = Some(labels).filter(|labels| labels.len() <= CITABLE).unwrap_or_default();
+    labels.iter().map(ToString::to_string).collect()
 }
 
 /// The next question to the model.
@@ -131,10 +154,17 @@ pub(super) fn of(
     if let (Some(compare), Way::Open) = (tools.name(Own::Compare), way) {
         system.push_str(&COMPARES.replace("{compare}", compare));
     }
-    // What has to be found out comes from elsewhere: the loop's own tools have nothing to work on yet.
-    let is_own = |offer: &Offer| matches!(offer, Offer::Own { .. });
+    // What has to be found out comes from elsewhere: the loop's own tools have nothing to work on yet, and
+    // nobody is made to call one that changes something.
+    let finds = |offer: &Offer| matches!(offer, Offer::Tool(tool) if tool.risk == Risk::Read);
+    let fits = |offer: &Offer| matches!(offer, Offer::Tool(tool) if drive.can_fill(errand, tool));
     let mut offers = if closed.is_some() { Vec::new() } else { tools.offers.clone() };
-    offers.retain(|offer| !must_call || !is_own(offer));
+    if must_call {
+        offers.retain(finds);
+        if offers.iter().any(fits) {
+            offers.retain(fits);
+        }
+    }
     if let Some(words) = closed.filter(|_| !errand.free) {
         system.push_str(words);
     } else if thread.visited.is_empty()
@@ -160,7 +190,7 @@ pub(super) fn of(
         turns,
         tools: offers,
         shape: match &errand.shape {
-            None => (!errand.free).then(|| shape(drive.decides())),
+            None => (!errand.free).then(|| shape(drive.decides(), &citable(drive, thread))),
             own => own.clone(),
         },
         must_call,

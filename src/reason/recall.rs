@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::act::refused;
 use super::drive::{Drive, Halt};
 use super::errand::Errand;
 use super::event::{Event, Observation, Recalled, Wanted};
 use super::observe;
+use super::observe::refused;
 use super::output;
 use crate::call::{Code, Taint};
 use crate::evidence::{Fact, Found, Source, Step};

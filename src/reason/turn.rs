@@ -15,6 +15,7 @@ use super::prompt::{self, Way};
 use super::state::{Exchange, Progress, Thread};
 use super::tongue;
 use super::tools::Toolset;
+use crate::catalog::Risk;
 use crate::evidence::{Answer, Draft, Label, Refusal};
 use crate::mask;
 use crate::model::{Failed, Limit, Said};
@@ -89,7 +90,7 @@ impl Drive {
             Way::Closed(prompt::LAST)
         } else if thread.repeats() >= REPEATS {
             Way::Closed(prompt::REPEATED)
-        } else if !tools.tools.is_empty()
+        } else if tools.tools.iter().any(|tool| tool.risk == Risk::Read)
             && thread.turns.len().checked_sub(1).is_some_and(|last| invented(errand, &thread, last))
         {
             Way::Call

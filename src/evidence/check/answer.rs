@@ -116,6 +116,14 @@ fn supports(trace: &Trace, label: &Label) -> bool {
     false
 }
 
+/// The labels of a trace that an answer can rest on.
+pub(crate) fn citable(trace: &Trace) -> Vec<&Label> {
+    let items = trace.evidence.iter().map(|item| &item.id);
+    let worked = |step: &&Step| step.operation.is_some();
+    let steps = trace.steps.iter().filter(worked).map(|step| &step.id);
+    items.chain(steps).filter(|label| supports(trace, label)).collect()
+}
+
 fn decided(
     trace: &Trace,
     (answer, decision): (&Answer, &Decision),

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::gives::gives;
 use super::simple::simplify;
 use crate::call::Dialect;
 use crate::catalog::{Exports, define, exported_name};
 use crate::model::prompt::Offer;
+
+/// Most bytes of a description that is added to; `OpenAI` takes 1,024 characters.
+const DESCRIPTION: usize = 1024;
 
 /// A tool as a model is told of it.
 #[derive(Debug)]
@@ -45,7 +49,10 @@ pub(super) fn tell(offers: &[Offer], dialect: Dialect, exports: &Exports) -> Vec
     let tell = |offer: &Offer| match offer {
         Offer::Tool(tool) => {
             let exported = exports.of(tool, dialect);
-            let definition = serde_json::from_str(&exported.definition).unwrap_or_default();
+            let mut definition = serde_json::from_str(&exported.definition).unwrap_or_default();
+            if let Some(gives) = tool.output_schema.as_ref().and_then(gives) {
+                add(&mut definition, &gives);
+            }
             Told { name: exported.name.clone(), definition }
         }
         Offer::Own { name, description, schema } => {
@@ -54,6 +61,18 @@ pub(super) fn tell(offers: &[Offer], dialect: Dialect, exports: &Exports) -> Vec
         }
     };
     offers.iter().map(tell).collect()
+}
+
+/// Adds a sentence to the description of a definition that has room for it.
+fn add(definition: &mut Value, sentence: &str) {
+    for place in ["/function/description", "/description"] {
+        if let Some(Value::String(text)) = definition.pointer_mut(place)
+            && text.len() + sentence.len() < DESCRIPTION
+        {
+            text.push_str(if text.is_empty() { "" } else { " " });
+            text.push_str(sentence);
+        }
+    }
 }
 
 /// The names in a dialect, by those of every dialect: a call may have been made in another one.

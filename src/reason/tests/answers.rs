@@ -63,7 +63,51 @@ async fn who_cites_what_there_is_not_has_to_call_a_tool() {
     assert!(model.heard(1).contains("no tool was called"), "{}", model.heard(1));
     // What it made up does not lead it on.
     assert!((1..3).all(|at| !model.heard(at).contains("Lyon [E2]")), "{}", model.heard(2));
+    // Nor is it made to change anything, or to make up the number of a route.
+    let offered =
+        |at| ["find", "mark", "route", "send"].map(|name| model.heard(at).contains(&tool(name)));
+    assert_eq!(offered(0), [true; 4], "{}", model.heard(0));
+    assert_eq!(offered(1), [true, false, false, false], "{}", model.heard(1));
     bench.drain().await;
+}
+
+fn tool(name: &str) -> String {
+    format!("\"name\":\"parcel_dot_{name}\"")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cites_nothing_chooses_from_what_there_is() {
+    let model = Model::new(vec![
+        call("parcel.find", json!({ "number": "P-7" })),
+        last("It is in Lyon", &[]),
+        last("It is in Lyon [E1]", &["E1"]),
+    ])
+    .await;
+    let bench = Bench::new(&model).await;
+    let events = bench.ask("Where is parcel P-7?").await;
+    assert!(matches!(events.last().unwrap().event, Event::Answer(_)), "{events:#?}");
+    let listed = |at| model.heard(at).contains(r#"\"enum\":[\"E1\"]"#);
+    assert_eq!((0..3).map(listed).collect::<Vec<_>>(), [false, false, true], "{}", model.heard(2));
+    bench.drain().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_result_tells_what_narrowed_it_unasked() {
+    for (question, is_told) in [
+        ("Which parcels does the Lyon office have?", true),
+        ("Which parcels does the Lyon office have since 2026-01-01?", false),
+    ] {
+        let model = Model::new(vec![
+            call("parcel.list", json!({ "number": "the Lyon office", "since": "2026-01-01" })),
+            last("It has none [E1]", &["E1"]),
+        ])
+        .await;
+        let bench = Bench::new(&model).await;
+        bench.ask(question).await;
+        let heard = model.heard(1);
+        assert_eq!(heard.contains("nothing was found, with `since`"), is_told, "{heard}");
+        bench.drain().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
