@@ -1,5 +1,8 @@
 //! The one thread that writes. Events come in over a queue; what has queued up while the last commit was
-//! under way goes into the next, and each sender hears of its own after the commit.
+//! under way goes into the next, and each sender hears of its own after the commit. Where many come, a commit
+//! waits a moment for more of them, since its cost is that of its pages and not of its events.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -11,6 +14,10 @@ use super::{Birth, Head, Kept};
 
 /// Events of one commit, at most.
 const BATCH: usize = 256;
+/// Events of a commit behind which the next one waits for more.
+const CROWD: usize = 8;
+/// How long it waits; little beside what a crowd's event waits for anyway.
+const GATHER: Duration = Duration::from_millis(1);
 /// Runs that one transaction forgets, so that events do not wait for long.
 const FORGET: i64 = 64;
 
@@ -55,12 +62,16 @@ impl Row {
 
 /// Writes until nobody is left to send anything.
 pub(super) fn run(mut file: File, mut orders: mpsc::UnboundedReceiver<Order>) {
-    let mut held = None;
+    let (mut held, mut last) = (None, 0);
     while let Some(order) = held.take().or_else(|| orders.blocking_recv()) {
         match order {
             Order::Write { row, done } => {
+                if last >= CROWD {
+                    std::thread::sleep(GATHER);
+                }
                 let mut batch = vec![(row, done)];
                 held = fill(&mut batch, &mut orders);
+                last = batch.len();
                 commit(&mut file.connection, batch);
             }
             Order::Forget { before, done } => {
