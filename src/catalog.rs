@@ -48,8 +48,8 @@ pub use cache::Cache;
 pub use ceiling::Ceiling;
 pub(crate) use declared::{Flaw, Named, declared};
 pub use dialect::{
-    Dialect, Export, Exported, Exports, Loss, Mould, Plans, define, export, exported_keys,
-    exported_name, restore,
+    Dialect, Export, Exported, Exports, Loss, Mould, Plans, export, exported_keys, exported_name,
+    restore,
 };
 pub use envelope::Envelope;
 pub use error::Error;

@@ -65,7 +65,7 @@ pub fn export(tool: &Tool, dialect: Dialect) -> Export {
 }
 
 /// As [`export`], for a name, a description and a schema that are no tool of a catalog.
-pub fn define((own, description): (&str, &str), root: &Value, dialect: Dialect) -> Export {
+fn define((own, description): (&str, &str), root: &Value, dialect: Dialect) -> Export {
     let name = exported_name(own, dialect).into_owned();
     // Most tools that are told are never called, so no plan is made and kept for them.
     let keys = &Keys::of_schema(root, dialect);

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use moka::sync::Cache;
+use serde_json::Value;
 
-use super::{Dialect, Export, Loss, export};
+use super::{Dialect, Export, Loss, define, export};
 use crate::catalog::Tool;
 
 /// Bytes of texts that are kept, of all tools and dialects together.
@@ -37,17 +38,22 @@ impl Default for Exports {
 impl Exports {
     /// Keeps texts of at most so many bytes together.
     pub(super) fn within(bytes: u64) -> Self {
-        let weigh = |_: &String, one: &Arc<Exported>| u32::try_from(one.size()).unwrap_or(u32::MAX);
+        let weigh = |key: &String, one: &Arc<Exported>| {
+            u32::try_from(key.len() + one.size()).unwrap_or(u32::MAX)
+        };
         Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
     }
 
     /// A tool in a dialect, as [`export`] gives it.
     pub fn of(&self, tool: &Tool, dialect: Dialect) -> Arc<Exported> {
-        let make = || {
-            let Export { name, definition, losses } = export(tool, dialect);
-            Arc::new(Exported { name, definition: definition.to_string(), losses })
-        };
-        self.0.get_with(format!("{} {dialect}", tool.digest), make)
+        self.0.get_with(format!("{} {dialect}", tool.digest), || export(tool, dialect).into())
+    }
+
+    /// A name, a description and a schema in a dialect, as [`define`] gives them.
+    pub fn defined(&self, own: (&str, &str), schema: &Value, dialect: Dialect) -> Arc<Exported> {
+        let (name, description) = own;
+        let key = format!("{name} {description} {schema} {dialect}");
+        self.0.get_with(key, || define(own, schema, dialect).into())
     }
 
     /// Bytes that are kept, once what is over the bound has gone.
@@ -55,6 +61,13 @@ impl Exports {
     pub(super) fn kept(&self) -> u64 {
         self.0.run_pending_tasks();
         self.0.weighted_size()
+    }
+}
+
+impl From<Export> for Arc<Exported> {
+    fn from(export: Export) -> Self {
+        let Export { name, definition, losses } = export;
+        Self::new(Exported { name, definition: definition.to_string(), losses })
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::gives::gives;
 use super::simple::simplify;
 use crate::call::Dialect;
-use crate::catalog::{Exports, define, exported_name};
+use crate::catalog::{Exports, exported_name};
 use crate::model::prompt::Offer;
 
 /// Most bytes of a description that is added to; `OpenAI` takes 1,024 characters.
@@ -46,19 +46,18 @@ impl Told {
 
 /// Tells tools.
 pub(super) fn tell(offers: &[Offer], dialect: Dialect, exports: &Exports) -> Vec<Told> {
-    let tell = |offer: &Offer| match offer {
-        Offer::Tool(tool) => {
-            let exported = exports.of(tool, dialect);
-            let mut definition = serde_json::from_str(&exported.definition).unwrap_or_default();
-            if let Some(gives) = tool.output_schema.as_ref().and_then(gives) {
-                add(&mut definition, &gives);
+    let tell = |offer: &Offer| {
+        let (exported, output) = match offer {
+            Offer::Tool(tool) => (exports.of(tool, dialect), tool.output_schema.as_ref()),
+            Offer::Own { name, description, schema } => {
+                (exports.defined((name, description), schema, dialect), None)
             }
-            Told { name: exported.name.clone(), definition }
+        };
+        let mut definition = serde_json::from_str(&exported.definition).unwrap_or_default();
+        if let Some(gives) = output.and_then(gives) {
+            add(&mut definition, &gives);
         }
-        Offer::Own { name, description, schema } => {
-            let export = define((name, description), schema, dialect);
-            Told { name: export.name, definition: export.definition }
-        }
+        Told { name: exported.name.clone(), definition }
     };
     offers.iter().map(tell).collect()
 }
