@@ -105,10 +105,11 @@ pub(super) fn shape(decides: bool, labels: &[String]) -> Value {
         },
         "required": ["answer", "evidence"],
     });
-    if let (Some(evidence), false) = (shape.pointer_mut("/properties/evidence"), labels.is_empty())
+    if let (Some(Value::Object(evidence)), false) =
+        (shape.pointer_mut("/properties/evidence"), labels.is_empty())
     {
-        evidence["items"]["enum"] = json!(labels);
-        evidence["minItems"] = json!(1);
+        evidence.insert("items".to_owned(), json!({ "type": "string", "enum": labels }));
+        evidence.insert("minItems".to_owned(), json!(1));
     }
     if let (true, Some(Value::Object(places))) = (decides, shape.get_mut("properties")) {
         let decision = json!({

@@ -37,7 +37,8 @@ impl Drive {
         listed(&tool.input_schema, &mut known);
         let known = known.iter().map(String::as_str);
         let id = texts.into_iter().find(|text| is_from_nowhere(text, &known))?;
-        let told = format!("`{id}` {NOWHERE}");
+        // Once for each tool: what it would look up it may not cancel.
+        let told = format!("`{id}` of the call of `{}` {NOWHERE}", tool.name);
         let was_told = self.log.story(|story| {
             story.with(&errand.task, |thread| thread.is_some_and(|thread| thread.heard(&told)))
         });
