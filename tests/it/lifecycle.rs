@@ -146,7 +146,8 @@ async fn the_effective_limit_is_the_least_of_all() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_daemon_leaves_nothing_and_its_successor_serves_with_the_ledger_whole() {
-    let mut daemon = Setup::new().config("[sandbox]\ncapacity = 64").start().await;
+    let mut daemon =
+        Setup::new().config("[sandbox]\ncapacity = 64\nqueue_wait_ms = 60000").start().await;
     let before = daemon.try_call(request("text.stats", "{\"text\":\"before\"}")).await.unwrap();
     let client = daemon.client().await;
     let calls = futures::future::join_all((0..50).map(|n| {
